@@ -1,0 +1,49 @@
+# nasbo: make setup | demo | test | check | test-all | lock | clean
+PYTHON ?= python3.11
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.ready
+
+export OMP_NUM_THREADS ?= 1
+export RAY_USAGE_STATS_ENABLED = 0
+
+.PHONY: setup demo test test-all check lock clean help
+
+help:
+	@echo "make setup     environment in $(VENV), pinned"
+	@echo "make demo      set-up, CIFAR-10, a small real sweep into runs/demo, its result"
+	@echo "make test      the tests, real Ray on this machine"
+	@echo "make test-all  also the slow ones"
+	@echo "make check     lint and types"
+	@echo "make lock      renew requirements.lock from pyproject.toml"
+
+setup: $(STAMP)
+
+$(STAMP): requirements.lock pyproject.toml
+	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 is needed: make setup PYTHON=/path/to/python3.11"; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --disable-pip-version-check -q -r requirements.lock
+	$(BIN)/pip install --disable-pip-version-check -q --no-deps --no-build-isolation -e .
+	@touch $(STAMP)
+
+demo: setup
+	$(BIN)/nasbo data cifar10
+	$(BIN)/nasbo run search_spaces/nas_cifar10.yaml -o recipe=proxy --trials 20 --slots 2 --dir runs/demo --or-resume
+
+test: setup
+	$(BIN)/python -m pytest -m "not slow and not gpu" --cov --cov-report=term:skip-covered --cov-fail-under=90
+
+test-all: setup
+	$(BIN)/python -m pytest -m "not gpu"
+
+check: setup
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+# Registry options of this machine stay out of the file.
+lock: setup
+	$(BIN)/pip-compile -q --all-extras --strip-extras --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options --allow-unsafe -o requirements.lock pyproject.toml
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*

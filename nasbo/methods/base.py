@@ -1,0 +1,205 @@
+"""History comes in, next configs go out: what all methods share (design, fallback, no repeats)."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.random import Generator
+
+from nasbo.history import History, Source, Trial, config_key
+from nasbo.space import Config, Space, Subspace
+
+if TYPE_CHECKING:
+    from nasbo.surrogates.base import Observations
+
+logger = logging.getLogger(__name__)
+
+DESIGN_PER_SUBSPACE = 2
+MAX_DESIGN_SUBSPACES = 16
+"""Up to here each subspace gets its two design configs."""
+MANY_SUBSPACES_DESIGN = 24
+"""Size of the design beyond that: one config each in subspaces drawn at random."""
+_DRAWS = 100
+_ENUMERABLE = 20_000
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A config to try, where it came from, and what the method thought of it."""
+
+    config: Config
+    source: Source = "model"
+    info: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a method is given to propose from.
+
+    Attributes:
+        rows: (trial, score) in the order of the trial numbers, larger scores are better.
+        pending: configs handed out and not ended.
+        taken: keys of all configs ever suggested or observed: none of them is wanted again.
+        n: how many configs are wanted.
+        rng: random numbers of this suggestion; a function of the seed and the count so far.
+        torch_seed: the same for torch.
+    """
+
+    space: Space
+    rows: list[tuple[Trial, float]]
+    pending: list[Config]
+    taken: set[str]
+    n: int
+    rng: Generator
+    torch_seed: int
+
+    @property
+    def observations(self) -> Observations:
+        """The rows as surrogates take them."""
+        from nasbo.surrogates.base import Observations  # torch is needed only from here on
+
+        is_design = (trial.source in ("design", "observed") for trial, _ in self.rows)
+        subspaces = [self.space.subspace(trial.subspace) for trial, _ in self.rows]
+        return Observations(
+            space=self.space,
+            subspaces=subspaces,
+            x=[s.encode(trial.config) for s, (trial, _) in zip(subspaces, self.rows, strict=True)],
+            y=np.array([score for _, score in self.rows], dtype=np.float64),
+            n_design=sum(1 for _ in itertools.takewhile(bool, is_design)),
+        )
+
+
+class Method(ABC):
+    """A way to choose configs. A subclass writes ``propose``; this class does the rest.
+
+    A method keeps nothing that it cannot rebuild from the history.
+    """
+
+    def __init__(self, space: Space, seed: int = 0) -> None:
+        self.space = space
+        self.seed = seed
+
+    @abstractmethod
+    def propose(self, task: Task) -> list[Suggestion]:
+        """The method's own suggestions, best first; called with at least two rows."""
+
+    def suggest(self, history: History, n: int) -> list[Suggestion]:
+        """The next ``n`` configs: what is left of the initial design, then the method's own.
+
+        Fewer come back only when the space has no untried config left.
+        """
+        rng = np.random.default_rng([self.seed, history.n_suggested])
+        taken = set(history.keys)
+        chosen = self._design(history, n, taken, rng)
+        missing = n - len(chosen)
+        if missing <= 0:
+            return chosen
+        pending = [t.config for t in history.open_trials] + [s.config for s in chosen]
+        rows = history.rows()
+        torch_seed = int(rng.integers(2**31))
+        task = Task(self.space, rows, pending, set(taken), missing, rng, torch_seed)
+        source: Source = "fallback"
+        reason = ""
+        if len(rows) < 2:
+            source, reason = "design", "fewer than two results so far"
+        else:
+            proposed, reason = self._try_to_propose(task)
+            chosen += _fresh(proposed, taken, missing)
+        return chosen + self._fill(n - len(chosen), taken, rng, source, reason)
+
+    def _try_to_propose(self, task: Task) -> tuple[list[Suggestion], str]:
+        """A method that fails must not stop a search: the failure is logged and counted."""
+        try:
+            return self.propose(task), "the method proposed too few untried configs"
+        except Exception as error:
+            logger.warning("%s failed: falling back", type(self).__name__, exc_info=True)
+            return [], f"{type(error).__name__}: {error}"[:300]
+
+    def _design(
+        self, history: History, n: int, taken: set[str], rng: Generator
+    ) -> list[Suggestion]:
+        chosen: list[Suggestion] = []
+        counts = history.design_counts()
+        if self.space.n_subspaces > MAX_DESIGN_SUBSPACES:
+            n = min(n, MANY_SUBSPACES_DESIGN - sum(counts.values()))
+            return self._fill(n, taken, rng, "design", "")
+        for _, subspace in _open_places(self.space, counts):
+            if len(chosen) == n:
+                break
+            config = draw(subspace, taken, rng)
+            if config is not None:
+                taken.add(config_key(config))
+                chosen.append(Suggestion(config, "design"))
+        return chosen
+
+    def _fill(
+        self, n: int, taken: set[str], rng: Generator, source: Source, reason: str
+    ) -> list[Suggestion]:
+        """Uniform configs, for whatever the method itself could not give."""
+        chosen: list[Suggestion] = []
+        info = {"reason": reason} if reason else {}
+        while len(chosen) < n:
+            config = draw_anywhere(self.space, taken, rng)
+            if config is None:
+                break
+            taken.add(config_key(config))
+            chosen.append(Suggestion(config, source, dict(info)))
+        return chosen
+
+
+def design_size(space: Space) -> int:
+    """How many configs the initial design has."""
+    if space.n_subspaces > MAX_DESIGN_SUBSPACES:
+        return MANY_SUBSPACES_DESIGN
+    return sum(min(DESIGN_PER_SUBSPACE, s.n_configs or 2) for s in space.subspaces())
+
+
+def draw(subspace: Subspace, taken: set[str], rng: Generator) -> Config | None:
+    """A uniform untried config of a subspace; ``None`` when there is none left."""
+    for _ in range(_DRAWS):
+        config = subspace.sample_config(rng)
+        if config_key(config) not in taken:
+            return config
+    if subspace.n_configs is None or subspace.n_configs > _ENUMERABLE:
+        return None
+    untried = [c for c in subspace.all_configs() if config_key(c) not in taken]
+    return untried[int(rng.integers(len(untried)))] if untried else None
+
+
+def draw_anywhere(space: Space, taken: set[str], rng: Generator) -> Config | None:
+    """A config, uniform over subspaces, then inside; ``None`` when all have been tried."""
+    for _ in range(_DRAWS):
+        config = space.sample(rng)
+        if config_key(config) not in taken:
+            return config
+    if not space.is_listable:
+        return None
+    for index in rng.permutation(space.n_subspaces):
+        untried = draw(space.subspace(int(index)), taken, rng)
+        if untried is not None:
+            return untried
+    return None
+
+
+def _open_places(space: Space, counts: dict[int, int]) -> list[tuple[int, Subspace]]:
+    """Subspaces that still need design configs, each once per config, in turns."""
+    places = []
+    for subspace in space.subspaces():
+        wanted = min(DESIGN_PER_SUBSPACE, subspace.n_configs or DESIGN_PER_SUBSPACE)
+        places += [(turn, subspace) for turn in range(counts[subspace.index], wanted)]
+    return sorted(places, key=lambda place: (place[0], place[1].index))
+
+
+def _fresh(proposed: list[Suggestion], taken: set[str], n: int) -> list[Suggestion]:
+    chosen = []
+    for suggestion in proposed[: max(n, 0)]:
+        key = config_key(suggestion.config)
+        if key not in taken:
+            taken.add(key)
+            chosen.append(suggestion)
+    return chosen

@@ -1,0 +1,21 @@
+"""Random search: uniform over the subspaces, then uniform inside."""
+
+from __future__ import annotations
+
+from nasbo.history import config_key
+from nasbo.methods.base import Method, Suggestion, Task, draw_anywhere
+
+
+class RandomSearch(Method):
+    """Each config is drawn without looking at the results."""
+
+    def propose(self, task: Task) -> list[Suggestion]:
+        taken = set(task.taken)
+        chosen: list[Suggestion] = []
+        while len(chosen) < task.n:
+            config = draw_anywhere(self.space, taken, task.rng)
+            if config is None:
+                break
+            taken.add(config_key(config))
+            chosen.append(Suggestion(config))
+        return chosen

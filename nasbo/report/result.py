@@ -1,0 +1,47 @@
+"""A sweep's best trial comes in; the words and tables that a run ends with go out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+
+from nasbo.history import History, Trial
+from nasbo.trainer import Trainer
+
+
+def describe_best(history: History, trial: Trial, trainer: Trainer | None) -> RenderableType:
+    """The best config and, where the trainer can tell, the network that it stands for."""
+    value = "-" if trial.value is None else f"{trial.value:.5g}"
+    title = f"best: trial {trial.id}, value {value} ({history.subspace(trial).id})"
+    table = Table(show_header=False, box=None)
+    for name, setting in trial.config.items():
+        table.add_row(f"[cyan]{name}[/]", _text(setting))
+    parts: list[RenderableType] = [title, table]
+    if trainer is not None and trainer.summary is not None:
+        parts += _describe_network(trainer.summary(trial.config))
+    return Group(*parts)
+
+
+def _describe_network(summary: Mapping[str, Any]) -> list[RenderableType]:
+    rows = [row for row in summary.get("rows", []) if isinstance(row, Mapping)]
+    numbers = [f"{key}: {_text(v)}" for key, v in summary.items() if isinstance(v, int | float)]
+    parts: list[RenderableType] = ["network: " + ", ".join(numbers)] if numbers else []
+    if rows:
+        table = Table(box=None, header_style="bold")
+        for name in rows[0]:
+            table.add_column(str(name))
+        for row in rows:
+            table.add_row(*(_text(value) for value in row.values()))
+        parts.append(table)
+    return parts
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list):
+        return " ".join("-" if item is None else _text(item) for item in value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    return f"{value:,}" if isinstance(value, int) else f"{value:.5g}"

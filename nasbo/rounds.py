@@ -1,0 +1,126 @@
+"""Decides when the method is asked for how many configs, and which trial goes next. No Ray here."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+from nasbo.history import Trial
+from nasbo.loop import design_left, next_round_size
+from nasbo.methods import Suggestion
+from nasbo.search import Search
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How trials follow each other.
+
+    Attributes:
+        kind: ``round`` waits for the trials of a round before the next is decided; ``async``
+            refills each free slot at once, with the running trials pending.
+        batch: configs per round after the design; default one per subspace.
+        share: part of a round's trials that must have ended before the next one opens.
+        deadline_s: seconds after which the next round opens anyhow.
+        budget: how many configs there are to be in all; ``None`` for no limit of our own.
+    """
+
+    kind: str = "round"
+    batch: int | None = None
+    share: float = 1.0
+    deadline_s: float | None = None
+    budget: int | None = None
+
+
+class Rounds:
+    """The queue between the method and the workers.
+
+    Args:
+        search: the history; trials that are open in it come first.
+        schedule: when to decide on how many.
+        screen: tells of a trial, just before it would start, whether it ended without training
+            (the screen has then told the search so).
+    """
+
+    def __init__(
+        self,
+        search: Search,
+        schedule: Schedule,
+        screen: Callable[[Trial], bool] = lambda trial: False,
+    ) -> None:
+        self.search = search
+        self.schedule = schedule
+        self.is_exhausted = False
+        self._screen = screen
+        self._waiting = deque(trial.id for trial in search.history.open_trials)
+
+    @property
+    def left(self) -> int | None:
+        """How many configs of the budget have not been decided on."""
+        budget = self.schedule.budget
+        return None if budget is None else max(budget - self.search.history.n_suggested, 0)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether everything has been handed out."""
+        return not self._waiting and (self.left == 0 or self.is_exhausted)
+
+    def wanted(self, slots: int | None) -> int:
+        """How many configs the method should decide on now; 0 for none.
+
+        Args:
+            slots: how many trials can run at once; ``None`` if nobody knows.
+        """
+        if self._waiting or self.is_exhausted or self.left == 0:
+            return 0
+        n = self._async_size(slots) if self.schedule.kind == "async" else self._round_size(slots)
+        return n if self.left is None else min(n, self.left)
+
+    def add(self, suggestions: list[Suggestion], seconds: float, unseen: Sequence[int]) -> None:
+        """Queue what the method decided; nothing at all means that the space is used up."""
+        if not suggestions:
+            self.is_exhausted = True
+            return
+        trials = self.search.add_round(suggestions, seconds, unseen)
+        self._waiting.extend(trial.id for trial in trials)
+
+    def forget(self, numbers: Collection[int]) -> None:
+        """Leave trials out of the queue that somebody else runs."""
+        self._waiting = deque(number for number in self._waiting if number not in numbers)
+
+    def requeue(self, trial: Trial) -> None:
+        """Put a trial that was handed out, but could not run, to the front."""
+        self._waiting.appendleft(trial.id)
+
+    def next_trial(self) -> Trial | None:
+        """The trial to start now, if there is one."""
+        while self._waiting:
+            trial = self.search.history.trials[self._waiting.popleft()]
+            if trial.is_open and not self._screen(trial):
+                return trial
+        return None
+
+    def _async_size(self, slots: int | None) -> int:
+        n_open = len(self.search.history.open_trials)
+        if slots is None:
+            return max(design_left(self.search.history), 1)
+        return max(slots - n_open, 0)
+
+    def _round_size(self, slots: int | None) -> int:
+        if not self._round_is_over():
+            return 0
+        return next_round_size(self.search.history, self.schedule.batch, slots or 1)
+
+    def _round_is_over(self) -> bool:
+        history = self.search.history
+        if not history.rounds:
+            return True
+        last = history.rounds[-1]
+        if not history.open_trials:
+            return True
+        ended = sum(not t.is_open for t in history.trials if t.round == last.number)
+        if self.schedule.share < 1.0 and ended >= self.schedule.share * last.size:
+            return True
+        deadline = self.schedule.deadline_s
+        return deadline is not None and time.time() - last.time >= deadline

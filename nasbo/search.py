@@ -1,0 +1,282 @@
+"""The ask/tell face: configs go out, values come in, and the journal remembers."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from nasbo.errors import NasboError
+from nasbo.history import (
+    CAUSES,
+    FORMAT,
+    Event,
+    History,
+    Mode,
+    Trial,
+    check_settings,
+    config_key,
+    event,
+    json_safe,
+)
+from nasbo.journal import Journal
+from nasbo.methods import Suggestion, make_method
+from nasbo.space import Config, Space, load_space
+
+
+class Search:
+    """A search without Ray.
+
+    Args:
+        space: a ``Space``, the path of a space file, the name of a shipped one, or a dict.
+        method: a name from ``nasbo.METHODS``.
+        mode: whether values are to be made small (``"min"``) or large (``"max"``).
+        seed: the same seed and the same values give the same configs.
+        journal: a file that remembers the search; opening it again continues the search, and
+            trials that were handed out but not told come first.
+        notes: what else the first line of the journal is to remember, plain values.
+        past: events of an earlier search to continue from, where there is no journal.
+        options: of the method, e.g. ``preset="paper"``.
+    """
+
+    events: list[Event]
+    """All events so far, but for those of progress."""
+
+    def __init__(
+        self,
+        space: Space | Mapping[str, Any] | str | os.PathLike[str],
+        method: str = "attnbo",
+        mode: Mode = "min",
+        seed: int = 0,
+        journal: str | os.PathLike[str] | None = None,
+        notes: Mapping[str, Any] | None = None,
+        past: Sequence[Event] = (),
+        **options: Any,
+    ) -> None:
+        self.space = load_space(space)
+        self.history = History(self.space, mode)
+        self._method = make_method(method, self.space, seed, **options)
+        self._settings = event(
+            "settings",
+            format=FORMAT,
+            space=self.space.fingerprint(),
+            method=method,
+            mode=mode,
+            seed=seed,
+            options=json_safe(options),
+            **json_safe(notes or {}),
+        )
+        self._journal = Journal(Path(journal)) if journal is not None else None
+        self._returned: deque[int] = deque()
+        self.events = []
+        self._begin(self._journal.events if self._journal else past)
+
+    def _begin(self, past: Sequence[Event]) -> None:
+        try:
+            for item in past:
+                self._apply(item)
+            if past:
+                self._check_settings(self.history.settings)
+        except BaseException:
+            self.close()
+            raise
+        if not past:
+            self.record(self._settings)
+        self._returned.extend(trial.id for trial in self.history.open_trials)
+
+    def _check_settings(self, settings: Event) -> None:
+        check_settings(settings, self.history)
+        for name in ("method", "seed", "options"):
+            if settings.get(name) != self._settings[name]:
+                raise NasboError(
+                    f"the journal was begun with {name}={settings.get(name)!r}, "
+                    f"not {self._settings[name]!r}"
+                )
+
+    def ask(self, n: int = 1) -> list[Trial]:
+        """The next ``n`` trials to run; fewer only when the space has no untried config left."""
+        if n < 1:
+            raise NasboError(f"n >= 1 must hold, but got {n}")
+        again = [self._returned.popleft() for _ in range(min(n, len(self._returned)))]
+        waiting = [self.history.trials[number] for number in again]
+        if len(waiting) < n:
+            waiting += self.open_round(n - len(waiting))
+        for trial in waiting:
+            self.start(trial)
+        return [trial.copy() for trial in waiting]
+
+    def start(self, trial: Trial) -> None:
+        """Note that a trial is handed out to be run."""
+        self.record(event("started", trial=trial.id))
+
+    def open_round(self, n: int) -> list[Trial]:
+        """Have the method decide on ``n`` trials and write them down; none is started."""
+        begin = time.perf_counter()
+        suggestions = self._method.suggest(self.history, n)
+        return self.add_round(suggestions, time.perf_counter() - begin)
+
+    def add_round(
+        self, suggestions: list[Suggestion], seconds: float, unseen: Sequence[int] | None = None
+    ) -> list[Trial]:
+        """Write down a round that was decided elsewhere.
+
+        Args:
+            suggestions: what was decided.
+            seconds: what the decision took.
+            unseen: trials whose results the decision did not see; default those open now.
+        """
+        if not suggestions:
+            return []
+        number, first = len(self.history.rounds), len(self.history.trials)
+        if unseen is None:
+            unseen = [trial.id for trial in self.history.open_trials]
+        opened = event(
+            "round",
+            round=number,
+            size=len(suggestions),
+            unseen=list(unseen),
+            seconds=round(seconds, 4),
+        )
+        lines = [
+            event(
+                "suggested",
+                trial=first + place,
+                round=number,
+                source=suggestion.source,
+                subspace=self.space.subspace_of(suggestion.config).index,
+                config=suggestion.config,
+                info=json_safe(suggestion.info),
+            )
+            for place, suggestion in enumerate(suggestions)
+        ]
+        self.record(opened, *lines)
+        return self.history.trials[first:]
+
+    def tell(
+        self,
+        trial: Trial | int,
+        value: float | None = None,
+        *,
+        error: str | None = None,
+        metrics: Mapping[str, Any] | None = None,
+        message: str = "",
+        step: int = 0,
+    ) -> None:
+        """Say how a trial ended: with a value, or with an error by its cause.
+
+        A value that is not finite counts as ``error="diverged"``. ``error="stopped"`` may come
+        with the value that the trial had.
+
+        Raises:
+            NasboError: no such trial, or it was told before.
+        """
+        known = self._open_trial(trial)
+        cause, value = _cause_of(value, error)
+        details = json_safe(metrics or {})
+        if cause is None:
+            ending = event("finished", trial=known.id, value=value, metrics=details)
+        else:
+            ending = event("failed", trial=known.id, cause=cause, value=value)
+        self.record({**ending, "step": step, "message": message})
+
+    def observe(self, config: Config, value: float) -> None:
+        """Take in a result from elsewhere: it counts towards its subspace's design."""
+        config = self.space.canonical(config)
+        if not math.isfinite(value):
+            raise NasboError(f"an observed value must be finite, got {value}")
+        self.record(
+            event(
+                "observed",
+                trial=len(self.history.trials),
+                config=config,
+                subspace=self.space.subspace_of(config).index,
+                value=float(value),
+            )
+        )
+
+    def report(
+        self, trial: Trial | int, step: int, value: float | None, metrics: Mapping[str, Any]
+    ) -> None:
+        """Note how far a running trial is; not forced to disk, as a restart reports again."""
+        known = self._open_trial(trial)
+        self.record(
+            event(
+                "reported",
+                trial=known.id,
+                step=step,
+                value=json_safe(value),
+                metrics=json_safe(metrics),
+            ),
+            sync=False,
+        )
+
+    @property
+    def best(self) -> Trial:
+        """The finished trial with the best value."""
+        if (best := self.history.best) is None:
+            raise NasboError("nothing has finished yet")
+        return best.copy()
+
+    @property
+    def trials(self) -> list[Trial]:
+        """All trials so far, copies."""
+        return [trial.copy() for trial in self.history.trials]
+
+    def is_known(self, config: Config) -> bool:
+        """Whether a config was suggested or observed before."""
+        return config_key(self.space.canonical(config)) in self.history.keys
+
+    def record(self, *events: Event, sync: bool = True) -> None:
+        """Write events to the journal, then to the history: what is known is on disk."""
+        if not events:
+            return
+        if self._journal:
+            self._journal.append(*events, sync=sync)
+        for item in events:
+            self._apply(item)
+
+    def _apply(self, item: Event) -> None:
+        self.history.apply(item)
+        if item["event"] != "reported":  # progress is for onlookers, methods do without
+            self.events.append(item)
+
+    def close(self) -> None:
+        """Give the journal back to other processes."""
+        if self._journal:
+            self._journal.close()
+
+    def __enter__(self) -> Search:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _open_trial(self, trial: Trial | int) -> Trial:
+        number = trial.id if isinstance(trial, Trial) else trial
+        if not 0 <= number < len(self.history.trials):
+            raise NasboError(f"there is no trial {number}")
+        known = self.history.trials[number]
+        if not known.is_open:
+            raise NasboError(f"trial {number} has been told before: it is {known.state}")
+        return known
+
+
+def _cause_of(value: float | None, error: str | None) -> tuple[str | None, float | None]:
+    if error is not None and error not in CAUSES:
+        raise NasboError(f"error must be one of {', '.join(CAUSES)}, got {error!r}")
+    if value is None and error is None:
+        raise NasboError("tell needs a value or an error")
+    number = None if value is None else float(value)
+    if number is not None and not math.isfinite(number):
+        return error or "diverged", None
+    return error, number

@@ -1,0 +1,19 @@
+"""The search space: a frozen tree of parameters, its subspaces, and the files that describe it."""
+
+from nasbo.space.load import find_space_file, load_space
+from nasbo.space.parameter import Branch, Config, Parameter, Value
+from nasbo.space.subspace import Slot, Subspace
+from nasbo.space.tree import MAX_LISTED_SUBSPACES, Space
+
+__all__ = [
+    "MAX_LISTED_SUBSPACES",
+    "Branch",
+    "Config",
+    "Parameter",
+    "Slot",
+    "Space",
+    "Subspace",
+    "Value",
+    "find_space_file",
+    "load_space",
+]

@@ -1,0 +1,207 @@
+"""A YAML file or a dict comes in; a tree of located nodes goes out: errors name their line."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from nasbo.errors import SpaceError
+
+MAX_NODES = 50_000
+MAX_DEPTH = 60
+_CORE = "tag:yaml.org,2002:"
+_SCALARS = {_CORE + name for name in ("str", "int", "float", "bool", "null")}
+
+
+@dataclass(frozen=True)
+class Node:
+    """A value with its place: a scalar, a list of nodes, or a list of (key, node) pairs."""
+
+    value: Any
+    place: str
+
+    @property
+    def is_mapping(self) -> bool:
+        return isinstance(self.value, tuple)
+
+    @property
+    def is_list(self) -> bool:
+        return isinstance(self.value, list)
+
+    @property
+    def is_scalar(self) -> bool:
+        return not (self.is_mapping or self.is_list)
+
+    def pairs(self) -> tuple[tuple[Node, Node], ...]:
+        return self.value if self.is_mapping else ()
+
+    def plain(self) -> Any:
+        """The value without places, for messages."""
+        if self.is_mapping:
+            return {key.value: node.plain() for key, node in self.pairs()}
+        return [node.plain() for node in self.value] if self.is_list else self.value
+
+    def error(self, message: str) -> SpaceError:
+        return SpaceError(f"{self.place}: {message}")
+
+
+def shorten(value: Any, size: int = 60) -> str:
+    """A value's repr, cut for a message."""
+    text = repr(value)
+    return text if len(text) <= size else text[: size - 3] + "..."
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML 1.1 with the numbers of YAML 1.2 (``1e-3``), without dates and merge keys."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag in _SCALARS]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_Loader.add_implicit_resolver(
+    _CORE + "float",
+    re.compile(r"^[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$"),
+    list("-+.0123456789"),
+)
+
+
+def read_file(path: Path) -> Node:
+    """The nodes of a YAML file.
+
+    Raises:
+        SpaceError: the file is missing, empty, not YAML, or holds tags, cycles or too many nodes.
+    """
+    place = str(path)
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise SpaceError(f"{place}:1: must be UTF-8 text, but byte {error.start} is not") from error
+    except (OSError, ValueError) as error:
+        raise SpaceError(f"{place}: cannot be read: {error}") from error
+    return read_text(text, place)
+
+
+def read_text(text: str, place: str) -> Node:
+    """The nodes of a YAML text; ``place`` stands for the file's name in errors."""
+    try:
+        root = yaml.compose(text, Loader=_Loader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = mark.line + 1 if mark else 1
+        raise SpaceError(f"{place}:{line}: is not YAML: {error.problem}") from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise SpaceError(f"{place}:1: is not YAML: {shorten(str(error), 200)}") from error
+    except RecursionError as error:
+        raise SpaceError(f"{place}:1: is nested too deeply") from error
+    if root is None:
+        raise SpaceError(f"{place}:1: is empty: a space needs at least one parameter")
+    return _YamlReader(place).read(root)
+
+
+class _Reader:
+    """Counts nodes and depth, so that neither aliases nor nesting can grow without bound."""
+
+    def __init__(self) -> None:
+        self.n_nodes = 0
+        self.open: set[int] = set()
+
+    def enter(self, item: object, place: str) -> None:
+        self.n_nodes += 1
+        if self.n_nodes > MAX_NODES:
+            raise SpaceError(f"{place}: expands to more than {MAX_NODES} values")
+        if id(item) in self.open:
+            raise SpaceError(f"{place}: contains itself")
+        if len(self.open) >= MAX_DEPTH:
+            raise SpaceError(f"{place}: is nested deeper than {MAX_DEPTH} levels")
+        self.open.add(id(item))
+
+    def leave(self, item: object) -> None:
+        self.open.discard(id(item))
+
+
+class _YamlReader(_Reader):
+    def __init__(self, file: str) -> None:
+        super().__init__()
+        self.file = file
+        self.constructor = yaml.constructor.SafeConstructor()
+
+    def read(self, node: yaml.Node) -> Node:
+        place = f"{self.file}:{node.start_mark.line + 1}"
+        self.enter(node, place)
+        try:
+            return self._read(node, place)
+        finally:
+            self.leave(node)
+
+    def _read(self, node: yaml.Node, place: str) -> Node:
+        if isinstance(node, yaml.ScalarNode) and node.tag in _SCALARS:
+            return Node(self._scalar(node, place), place)
+        if isinstance(node, yaml.SequenceNode) and node.tag == _CORE + "seq":
+            return Node([self.read(child) for child in node.value], place)
+        if isinstance(node, yaml.MappingNode) and node.tag == _CORE + "map":
+            pairs = tuple((self.read(key), self.read(child)) for key, child in node.value)
+            return Node(_checked(pairs), place)
+        raise SpaceError(f"{place}: tags are not allowed, got {shorten(node.tag)}")
+
+    def _scalar(self, node: yaml.ScalarNode, place: str) -> Any:
+        try:
+            return _finite(self.constructor.construct_object(node), place)
+        except (ValueError, OverflowError, KeyError, yaml.YAMLError) as error:
+            raise SpaceError(f"{place}: {shorten(node.value)} is not a value") from error
+
+
+class _DictReader(_Reader):
+    def read(self, item: Any, place: str) -> Node:
+        if item is None or isinstance(item, str | int | float | bool):
+            self.n_nodes += 1
+            return Node(_finite(item, place), place)
+        self.enter(item, place)
+        try:
+            return Node(self._children(item, place), place)
+        finally:
+            self.leave(item)
+
+    def _children(self, item: Any, place: str) -> Any:
+        if isinstance(item, Mapping):
+            return _checked(
+                tuple(
+                    (self.read(key, place), self.read(child, f"{place}.{key}"))
+                    for key, child in item.items()
+                )
+            )
+        if isinstance(item, set | frozenset):
+            item = sorted(item, key=repr)
+        if isinstance(item, list | tuple):
+            return [self.read(child, place) for child in item]
+        raise SpaceError(f"{place}: must be plain values, got {type(item).__name__}")
+
+
+def read_dict(document: Mapping[str, Any], place: str = "space") -> Node:
+    """The nodes of a Python dict of the same structure as a file."""
+    if not document:
+        raise SpaceError(f"{place}: is empty: a space needs at least one parameter")
+    return _DictReader().read(document, place)
+
+
+def _finite(value: Any, place: str) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise SpaceError(f"{place}: must be finite, got {value}")
+    return value
+
+
+def _checked(pairs: tuple[tuple[Node, Node], ...]) -> tuple[tuple[Node, Node], ...]:
+    seen: set[tuple[type, Any]] = set()
+    for key, _ in pairs:
+        if not key.is_scalar:
+            raise key.error(f"a key must be a single value, got {shorten(key.plain())}")
+        if (type(key.value), key.value) in seen:
+            raise key.error(f"{key.value!r} stands twice in one mapping")
+        seen.add((type(key.value), key.value))
+    return pairs

@@ -1,0 +1,92 @@
+"""What every surrogate takes (observations) and gives (a posterior per subspace)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from nasbo.space import Space, Subspace
+
+
+@dataclass(frozen=True)
+class Observations:
+    """Rows of finished configs, in the order in which they were suggested.
+
+    Attributes:
+        space: the space that all rows belong to.
+        subspaces: the subspace of each row.
+        x: the place of each row in its subspace's unit cube, shape (n_free,) each.
+        y: scores, larger is better, shape (n,).
+        n_design: how many rows at the front belong to the initial design.
+    """
+
+    space: Space
+    subspaces: Sequence[Subspace]
+    x: Sequence[NDArray[np.float64]]
+    y: NDArray[np.float64]
+    n_design: int = 0
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @property
+    def batches(self) -> Batches:
+        """The rows as surrogates take them, in the same order."""
+        return as_batches(self.subspaces, self.x)
+
+
+Batches = Sequence[tuple[Subspace, Tensor]]
+"""Rows of several subspaces: each subspace with its ``x``, shape (n_i, n_free_i), float64."""
+
+
+class Surrogate(Protocol):
+    """One model over all subspaces."""
+
+    def fit(self, observations: Observations) -> None:
+        """Learn from the observations; raises ``FitError`` where no usable model comes out."""
+
+    def posteriors(self, batches: Batches) -> tuple[Tensor, Tensor]:
+        """Mean and variance of the score of rows of any subspaces, in one pass.
+
+        Args:
+            batches: the rows, n in all, in the unit cubes of their subspaces.
+
+        Returns:
+            Mean and variance of the noise-free score, shape (n,) each, float64, differentiable in
+            the rows, on the scale on which the surrogate was fitted (``incumbent`` is on it too).
+        """
+
+    def posterior(self, subspace: Subspace, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and variance in one subspace, shape (n,) each, for ``x`` of shape (n, n_free)."""
+        return self.posteriors([(subspace, x)])
+
+    def joint_posterior(self, batches: Batches) -> tuple[Tensor, Tensor]:
+        """Mean, shape (n,), and covariance, shape (n, n), of rows of any subspaces."""
+
+    def incumbent(self) -> float:
+        """The largest posterior mean over the observed configs: what EI improves upon."""
+
+    def with_pending(
+        self, subspaces: Sequence[Subspace], x: Sequence[NDArray[np.float64]]
+    ) -> Surrogate:
+        """The same model, conditioned on running configs as if they had ended at their mean."""
+
+
+class FitError(ArithmeticError):
+    """A surrogate could not be fitted: non-finite loss, non-PSD kernel, too few rows."""
+
+
+def as_batches(subspaces: Sequence[Subspace], x: Sequence[NDArray[np.float64]]) -> Batches:
+    """Single configs as rows: neighbours of one subspace go together, the order stays."""
+    runs: list[tuple[Subspace, list[NDArray[np.float64]]]] = []
+    for subspace, row in zip(subspaces, x, strict=True):
+        if not runs or runs[-1][0].index != subspace.index:
+            runs.append((subspace, []))
+        runs[-1][1].append(row)
+    return [(subspace, torch.from_numpy(np.stack(rows))) for subspace, rows in runs]

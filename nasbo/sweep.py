@@ -1,0 +1,271 @@
+"""A sweep's settings and folder: YAML comes in; settings, status and tables go out. No Ray here."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from nasbo.errors import NasboError, SpaceError, SweepError
+from nasbo.history import History, Mode, Trial, replay
+from nasbo.journal import read_events
+from nasbo.space import Space, find_space_file, load_space
+
+SETTINGS_FILE = "sweep.yaml"
+SPACE_FILE = "space.yaml"
+JOURNAL_FILE = "journal.jsonl"
+SHIPPED_TRAINERS = {
+    "nas_cifar10": "trainers.cifar10:train",
+    "nas_cifar10_conditional": "trainers.cifar10:train",
+}
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The settings of a sweep; frozen in its folder when it begins.
+
+    ``slots`` is a number of trials at once or ``"auto"``, which follows the cluster. ``share`` and
+    ``deadline_s`` let a round end before all of its trials have: the next one opens when that
+    share has ended, or that long after the round opened.
+    """
+
+    space: str
+    trainer: str
+    trials: int = 40
+    method: str = "attnbo"
+    method_options: dict[str, Any] = field(default_factory=dict)
+    trainer_options: dict[str, Any] = field(default_factory=dict)
+    schedule: str = "round"
+    batch: int | None = None
+    share: float = 1.0
+    deadline_s: float | None = None
+    slots: int | str = "auto"
+    metric: str | None = None
+    mode: Mode = "min"
+    cpus_per_trial: float = 1
+    gpus_per_trial: float = 0
+    max_failures: int = 3
+    seed: int = 0
+    time_limit_s: float | None = None
+    stop_at: float | None = None
+    warm_start: str | None = None
+    address: str | None = None
+    working_folder: str = ""
+
+    def __post_init__(self) -> None:
+        for rule, holds in _rules(self):
+            if not holds:
+                raise SweepError(rule)
+
+    def notes(self) -> dict[str, Any]:
+        """What the journal's first line remembers beside the search's own settings."""
+        names = ("trials", "schedule", "batch", "metric", "trainer", "trainer_options")
+        return {name: getattr(self, name) for name in names}
+
+
+def _rules(sweep: Sweep) -> list[tuple[str, bool]]:
+    slots, batch, trials = sweep.slots, sweep.batch, sweep.trials
+    return [
+        (f"trials >= 1 must hold, but got {trials!r}", _is_count(trials)),
+        (f"batch >= 1 must hold, but got {batch!r}", batch is None or _is_count(batch)),
+        (
+            f"slots must be a number >= 1 or auto, got {slots!r}",
+            slots == "auto" or _is_count(slots),
+        ),
+        (f"mode must be min or max, got {sweep.mode!r}", sweep.mode in ("min", "max")),
+        (
+            f"schedule must be round or async, got {sweep.schedule!r}",
+            sweep.schedule in ("round", "async"),
+        ),
+        (f"0 < share <= 1 must hold, but got {sweep.share!r}", 0 < sweep.share <= 1),
+        (
+            f"cpus_per_trial >= 0 must hold, but got {sweep.cpus_per_trial!r}",
+            sweep.cpus_per_trial >= 0,
+        ),
+        (
+            f"gpus_per_trial >= 0 must hold, but got {sweep.gpus_per_trial!r}",
+            sweep.gpus_per_trial >= 0,
+        ),
+        (
+            "cpus_per_trial or gpus_per_trial must be above 0",
+            sweep.cpus_per_trial + sweep.gpus_per_trial > 0,
+        ),
+        (f"max_failures >= 0 must hold, but got {sweep.max_failures!r}", sweep.max_failures >= 0),
+    ]
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def read_settings(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Settings from a sweep file, or ``{"space": path}`` if the file is a space.
+
+    Raises:
+        SweepError: neither of both, or an unknown setting.
+    """
+    file = find_space_file(path)
+    try:
+        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError):
+        content = None  # the space loader below says what is wrong, with the line
+    if not isinstance(content, dict) or not _is_sweep(content):
+        load_space(file)
+        return {"space": str(file)}
+    known = [item.name for item in fields(Sweep)]
+    if unknown := [key for key in content if key not in known]:
+        raise SweepError(f"{file}: unknown setting {unknown[0]!r}; known: {', '.join(known)}")
+    return {**content, "space": _beside(file, content["space"])}
+
+
+def _is_sweep(content: Mapping[Any, Any]) -> bool:
+    return isinstance(content.get("space"), str)
+
+
+def _beside(file: Path, space: str) -> str:
+    """A sweep file names its space relative to itself, or by a shipped name."""
+    near = file.parent / space
+    return str(near if near.exists() else find_space_file(space))
+
+
+def make_sweep(settings: Mapping[str, Any]) -> Sweep:
+    """Settings as a sweep; ``SweepError`` with the rule where one is broken."""
+    settings = {key: value for key, value in settings.items() if value is not None}
+    name = Path(str(settings.get("space", ""))).stem
+    settings.setdefault("trainer", SHIPPED_TRAINERS.get(name))
+    if settings["trainer"] is None:
+        raise SweepError("a trainer is needed: --trainer module:function")
+    try:
+        return Sweep(**settings)
+    except TypeError as error:
+        raise SweepError(f"bad settings: {error}") from error
+
+
+def create_folder(folder: Path, sweep: Sweep) -> Sweep:
+    """Make a sweep's folder, with its settings and a copy of its space."""
+    if (folder / SETTINGS_FILE).exists():
+        raise SweepError(f"{folder} holds a sweep already: continue it by nasbo resume {folder}")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o700)
+        shutil.copyfile(find_space_file(sweep.space), folder / SPACE_FILE)
+        text = yaml.safe_dump(asdict(sweep), sort_keys=False)
+        partial = folder / f"{SETTINGS_FILE}.partial"
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(folder / SETTINGS_FILE)
+    except OSError as error:
+        raise SweepError(f"{folder}: cannot be written: {error}") from error
+    return sweep
+
+
+def open_folder(folder: Path) -> tuple[Sweep, Space]:
+    """The settings and the space of a sweep's folder."""
+    file = folder / SETTINGS_FILE
+    try:
+        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise SweepError(f"{folder} holds no sweep ({SETTINGS_FILE} is missing)") from error
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise SweepError(f"{file}: cannot be read: {error}") from error
+    if not isinstance(content, dict):
+        raise SweepError(f"{file}: must be a mapping of settings")
+    try:
+        return make_sweep(content), load_space(folder / SPACE_FILE)
+    except SpaceError as error:
+        raise SweepError(f"the sweep's copy of its space is broken: {error}") from error
+
+
+def read_history(folder: Path) -> tuple[Sweep, History]:
+    """A sweep and its history, as an onlooker sees them."""
+    sweep, space = open_folder(folder)
+    return sweep, replay(space, sweep.mode, read_events(folder / JOURNAL_FILE))
+
+
+def state_of(history: History, budget: int, is_locked: bool) -> str:
+    """``finished``, ``running`` or ``interrupted``."""
+    if history.n_ended >= budget:
+        return "finished"
+    return "running" if is_locked else "interrupted"
+
+
+def status(folder: Path) -> dict[str, Any]:
+    """Where a sweep stands, as plain values."""
+    sweep, history = read_history(folder)
+    budget = history.budget or sweep.trials
+    counts = history.state_counts()
+    best = history.best
+    return {
+        "state": state_of(history, budget, _is_locked(folder / JOURNAL_FILE)),
+        "n_trials": budget,
+        "finished": counts["finished"],
+        "running": counts["running"],
+        "waiting": counts["waiting"],
+        "failed": counts["failed"],
+        "causes": dict(history.cause_counts()),
+        "fallbacks": sum(trial.source == "fallback" for trial in history.trials),
+        "rounds": len(history.rounds),
+        "best": _best(best) if best else None,
+        "method": sweep.method,
+        "folder": str(folder),
+    }
+
+
+def _best(trial: Trial) -> dict[str, Any]:
+    return {
+        "trial": trial.id,
+        "value": trial.value,
+        "config": trial.config,
+        "metrics": trial.metrics,
+    }
+
+
+def best_of(folder: Path) -> Trial:
+    """The best trial of a sweep."""
+    _, history = read_history(folder)
+    if history.best is None:
+        raise NasboError(f"{folder}: nothing has finished yet")
+    return history.best
+
+
+def export_csv(folder: Path) -> str:
+    """A row per trial: number, round, subspace, source, state, value, then the parameters."""
+    _, history = read_history(folder)
+    names = list(history.space.names)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["trial", "round", "subspace", "source", "state", "value", *names])
+    for trial in history.trials:
+        state = trial.cause or trial.state
+        row = [trial.id, trial.round, history.subspace(trial).id, trial.source, state, trial.value]
+        writer.writerow([*row, *(_cell(trial.config.get(name)) for name in names)])
+    return text.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, list):
+        return " ".join("-" if item is None else str(item) for item in value)
+    return value
+
+
+def _is_locked(journal: Path) -> bool:
+    """Whether a living process writes the journal."""
+    import fcntl
+
+    try:
+        handle = os.open(f"{journal}.lock", os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False

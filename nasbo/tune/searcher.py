@@ -1,0 +1,338 @@
+"""The Ray Tune searcher: Tune asks for configs and tells results; the method thinks elsewhere."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ray.tune.search import Searcher
+
+from nasbo.errors import JournalError, NasboError
+from nasbo.history import Event, Mode, Trial
+from nasbo.methods import Suggestion
+from nasbo.methods.random import RandomSearch
+from nasbo.rounds import Rounds, Schedule
+from nasbo.search import Search
+from nasbo.space import Config, Space, load_space
+from nasbo.tune.thinker import Recipe, Thinker
+
+logger = logging.getLogger(__name__)
+_DEFAULT_METRIC = "_metric"
+_TUNE_KEYS = (
+    "checkpoint_dir_name",
+    "date",
+    "done",
+    "experiment_tag",
+    "hostname",
+    "iterations_since_restore",
+    "node_ip",
+    "pid",
+    "should_checkpoint",
+    "time_since_restore",
+    "time_this_iter_s",
+    "time_total_s",
+    "timestamp",
+    "training_iteration",
+    "trial_id",
+)
+
+
+class NasboSearch(Searcher):
+    """A searcher for ``tune.Tuner`` over a conditional space.
+
+    A round is decided as a whole in another process, so that Tune's event loop never waits for a
+    fit; ``suggest`` answers ``None`` until configs are ready. A trial that a Tune scheduler stops
+    early is recorded as ``stopped``, and the surrogate sees the value that it had by then.
+
+    Args:
+        space: a ``Space``, the path of a space file, the name of a shipped one, or a dict.
+        metric: the result to optimise.
+        mode: ``"min"`` or ``"max"``.
+        points_to_evaluate: configs to run first; they count towards the design.
+        evaluated_rewards: their values, if they are known: then none of them is run.
+        method: a name from ``nasbo.METHODS``.
+        method_options: of the method.
+        seed: the same seed and the same results give the same configs (``schedule="round"``).
+        schedule: ``"round"`` or ``"async"``.
+        batch: configs per round; default one per subspace.
+        share: part of a round that must have ended before the next opens.
+        deadline_s: seconds after which the next round opens anyhow.
+        gpus: for the surrogate.
+        threads: for the surrogate.
+    """
+
+    _metric: str | None
+    _mode: Mode | None
+
+    def __init__(
+        self,
+        space: Space | Mapping[str, Any] | str | os.PathLike[str],
+        metric: str | None = None,
+        mode: Mode | None = None,
+        points_to_evaluate: list[Config] | None = None,
+        evaluated_rewards: list[float] | None = None,
+        *,
+        method: str = "attnbo",
+        method_options: Mapping[str, Any] | None = None,
+        seed: int = 0,
+        schedule: str = "round",
+        batch: int | None = None,
+        share: float = 1.0,
+        deadline_s: float | None = None,
+        gpus: float = 0,
+        threads: int = 1,
+    ) -> None:
+        super().__init__(metric=metric, mode=mode)
+        if schedule not in ("round", "async"):
+            raise NasboError(f"schedule must be 'round' or 'async', got {schedule!r}")
+        self.space = load_space(space)
+        self.schedule = Schedule(schedule, batch, share, deadline_s)
+        self._seed, self._method, self._options = seed, method, dict(method_options or {})
+        self._resources = {"gpus": gpus, "threads": threads}
+        self._limit: int | None = None
+        self._trials: dict[str, int] = {}
+        self._steps: dict[str, int] = {}
+        self._points = (points_to_evaluate or [], evaluated_rewards)
+        self._start(self._new_search())
+        self._take_points(*self._points)
+
+    def _new_search(self, past: Sequence[Event] = ()) -> Search:
+        mode = self._mode or "min"
+        return Search(self.space, self._method, mode, self._seed, past=past, **self._options)
+
+    def _start(self, search: Search) -> None:
+        self.search = search
+        self.rounds = Rounds(search, self.schedule, self._screen)
+        self._thinker: Thinker | None = None
+        self._unseen: list[int] = []
+
+    def _take_points(self, points: list[Config], values: list[float] | None) -> None:
+        if values is not None and len(values) != len(points):
+            raise NasboError(
+                f"evaluated_rewards must match points_to_evaluate: "
+                f"{len(values)} values for {len(points)} configs"
+            )
+        for config, value in zip(points, values or [], strict=False):
+            self.search.observe(config, value)
+        if values is None and points:
+            first = [Suggestion(self.space.canonical(config), "design") for config in points]
+            self.rounds.add(first, 0.0, [])
+
+    # What Tune calls
+
+    def set_search_properties(
+        self, metric: str | None, mode: str | None, config: dict[str, Any], **spec: Any
+    ) -> bool:
+        """Take metric and mode from ``TuneConfig`` where the searcher was not given its own."""
+        if metric and self._metric not in (None, metric):
+            return False
+        if mode and self._mode not in (None, mode):
+            return False
+        self._metric = self._metric or metric
+        if mode and self._mode is None:
+            self._mode = "max" if mode == "max" else "min"
+            self._start(self._new_search())
+            self._take_points(*self._points)
+        return True
+
+    def set_max_concurrency(self, max_concurrent: int) -> bool:
+        """Own the limit: the searcher sees the results of a round as they come."""
+        self._limit = max_concurrent
+        return True
+
+    def suggest(self, trial_id: str) -> Any:
+        """A config, ``None`` while there is none, or ``FINISHED``."""
+        try:
+            return self._suggest(trial_id)
+        except JournalError as error:
+            return self._on_journal_error(error)
+        except Exception:
+            logger.exception("no suggestion: the searcher failed")
+            return None
+
+    def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
+        """Note the progress of a running trial."""
+        self._steps[trial_id] = _step(result)
+        self._guard(self._report, trial_id, result)
+
+    def on_trial_complete(
+        self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False
+    ) -> None:
+        """Note how a trial ended, by its cause."""
+        self._guard(self._complete, trial_id, result, error)
+
+    def add_evaluated_point(
+        self,
+        parameters: Config,
+        value: float,
+        error: bool = False,
+        pruned: bool = False,
+        intermediate_values: list[float] | None = None,
+    ) -> None:
+        """Take in a result from elsewhere; failed and pruned ones teach nothing here."""
+        if not error and not pruned:
+            self.search.observe(parameters, value)
+
+    def save(self, checkpoint_path: str) -> None:
+        """Write the searcher's state, as JSON."""
+        state = {"events": self.search.events, "trials": self._trials}
+        partial = Path(f"{checkpoint_path}.partial")
+        partial.write_text(json.dumps(state), encoding="utf-8")
+        partial.replace(checkpoint_path)
+
+    def restore(self, checkpoint_path: str) -> None:
+        """Read what ``save`` wrote."""
+        state = json.loads(Path(checkpoint_path).read_text(encoding="utf-8"))
+        self._start(self._new_search(state["events"]))
+        self._trials = dict(state["trials"])
+        self.rounds.forget(set(self._trials.values()))  # Tune itself runs these again
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_thinker": None}
+
+    def close(self) -> None:
+        """End the process that holds the method."""
+        if self._thinker is not None:
+            self._thinker.close()
+            self._thinker = None
+
+    # How it is done
+
+    def slots(self) -> int | None:
+        """How many trials can run at once; ``None`` if Tune did not say."""
+        return self._limit
+
+    def _screen(self, trial: Trial) -> bool:
+        """Whether a trial ends without training; never, in a user's own Tuner."""
+        return False
+
+    def _tune_config(self, trial: Trial) -> dict[str, Any]:
+        return trial.copy().config
+
+    def _on_journal_error(self, error: JournalError) -> Any:
+        logger.error("%s", error)
+        return None
+
+    def _suggest(self, trial_id: str) -> Any:
+        self._think()
+        slots = self.slots()
+        if slots is not None and len(self._trials) >= slots:
+            return None
+        trial = self.rounds.next_trial()
+        if trial is None:
+            return Searcher.FINISHED if self.rounds.is_done and not self._trials else None
+        self.search.start(trial)
+        self._trials[trial_id] = trial.id
+        return self._tune_config(trial)
+
+    def _think(self) -> None:
+        """Fetch a decision that is ready; begin one that is due."""
+        if self._thinker is not None and self._thinker.is_busy:
+            self._fetch()
+        n = 0 if self._is_thinking() else self.rounds.wanted(self.slots())
+        if n:
+            self._unseen = [trial.id for trial in self.search.history.open_trials]
+            self._thinker = self._thinker or Thinker(self._recipe())
+            self._thinker.ask(list(self.search.events), n)
+
+    def _is_thinking(self) -> bool:
+        return self._thinker is not None and self._thinker.is_busy
+
+    def _fetch(self) -> None:
+        assert self._thinker is not None
+        try:
+            decided = self._thinker.answer()
+        except RuntimeError as error:
+            logger.warning("%s; suggesting at random", error)
+            n = max(self.rounds.wanted(self.slots()), 1)
+            decided = (_random(self.search, self._seed, n, str(error)), 0.0)
+        if decided is not None:
+            self.rounds.add(*decided, self._unseen)
+
+    def _recipe(self) -> Recipe:
+        history = self.search.history
+        return Recipe(
+            history.space,
+            history.mode,
+            self._method,
+            self._seed,
+            self._options,
+            **self._resources,  # type: ignore[arg-type]
+        )
+
+    def _guard(self, call: Any, *arguments: Any) -> None:
+        """Nothing may be raised into Tune: it would end the run and kill every trial."""
+        try:
+            call(*arguments)
+        except JournalError as error:
+            self._on_journal_error(error)
+        except Exception:
+            logger.exception("the searcher could not take in a result")
+
+    def _report(self, trial_id: str, result: dict[str, Any]) -> None:
+        if (number := self._trials.get(trial_id)) is not None:
+            value = _number(result.get(self._metric or _DEFAULT_METRIC))
+            self.search.report(number, _step(result), value, own_metrics(result))
+
+    def _complete(self, trial_id: str, result: dict[str, Any] | None, error: bool) -> None:
+        number = self._trials.pop(trial_id, None)
+        last_seen = self._steps.pop(trial_id, 0)
+        if number is None:
+            return
+        value, cause = self._ending(result, error, last_seen)
+        result = result or {}
+        self.search.tell(
+            number,
+            value,
+            error=cause,
+            metrics=own_metrics(result),
+            step=_step(result),
+            message="" if cause is None else self._message(result),
+        )
+
+    def _ending(
+        self, result: dict[str, Any] | None, error: bool, last_seen: int
+    ) -> tuple[float | None, str | None]:
+        """Value and cause: an ending on a result not seen before is a scheduler's doing."""
+        if error:
+            return None, "crashed"
+        raw = (result or {}).get(self._metric or _DEFAULT_METRIC)
+        value = _number(raw)
+        if value is None:
+            return None, "no result" if raw is None else "diverged"
+        was_stopped = _step(result or {}) > last_seen
+        return value, "stopped" if was_stopped else None
+
+    def _message(self, result: dict[str, Any]) -> str:
+        return ""
+
+
+def own_metrics(result: Mapping[str, Any]) -> dict[str, Any]:
+    """What the trainer itself reported, without Tune's own entries and the config."""
+    return {
+        key: value
+        for key, value in result.items()
+        if key not in _TUNE_KEYS and not key.startswith("config/")
+    }
+
+
+def _step(result: Mapping[str, Any]) -> int:
+    return int(result.get("training_iteration") or 0)
+
+
+def _number(value: Any) -> float | None:
+    """A finite number, or ``None``."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None
+    return number if abs(number) < float("inf") else None
+
+
+def _random(search: Search, seed: int, n: int, reason: str) -> list[Suggestion]:
+    drawn = RandomSearch(search.space, seed).suggest(search.history, n)
+    return [Suggestion(item.config, "fallback", {"reason": reason}) for item in drawn]

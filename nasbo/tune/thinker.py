@@ -1,0 +1,124 @@
+"""Events go to a Ray actor that holds the method; suggestions come back without blocking Tune."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import ray
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from nasbo.history import Event, History, Mode
+from nasbo.methods import Suggestion, make_method
+from nasbo.space import Space
+
+logger = logging.getLogger(__name__)
+MAX_LOSSES = 3
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """All that is needed to build the method in another process."""
+
+    space: Space
+    mode: Mode
+    method: str
+    seed: int = 0
+    options: dict[str, Any] = field(default_factory=dict)
+    gpus: float = 0
+    threads: int = 1
+
+
+class Mind:
+    """The method with its own copy of the history; lives in a Ray actor."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        import torch
+
+        torch.set_num_threads(recipe.threads)
+        self.history = History(recipe.space, recipe.mode)
+        self.method = make_method(recipe.method, recipe.space, recipe.seed, **recipe.options)
+
+    def suggest(self, events: Sequence[Event], n: int) -> tuple[list[Suggestion], float]:
+        """Take in what happened since the last call, then decide on ``n`` configs."""
+        for item in events:
+            self.history.apply(item)
+        begin = time.perf_counter()
+        return self.method.suggest(self.history, n), time.perf_counter() - begin
+
+
+class Thinker:
+    """The driver's handle of the actor; an actor that is lost is started again.
+
+    The actor reserves no CPU, so that no slot is lost to it, and stays on the driver's node.
+    """
+
+    def __init__(self, recipe: Recipe) -> None:
+        self.recipe = recipe
+        self.n_losses = 0
+        self._mind: Any = None
+        self._sent = 0
+        self._answer: Any = None
+        self._question: tuple[list[Event], int] | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        return self._answer is not None
+
+    def ask(self, events: list[Event], n: int) -> None:
+        """Begin to decide on ``n`` configs after all of ``events`` (the whole journal so far)."""
+        if self._mind is None:
+            self._mind, self._sent = _start(self.recipe), 0
+        self._question = (events, n)
+        self._answer = self._mind.suggest.remote(events[self._sent :], n)
+        self._sent = len(events)
+
+    def answer(self) -> tuple[list[Suggestion], float] | None:
+        """The decision if it is there, else ``None``.
+
+        Raises:
+            ray.exceptions.RayError: the actor was lost ``MAX_LOSSES`` times in a row.
+        """
+        if self._answer is None or not ray.wait([self._answer], timeout=0)[0]:
+            return None
+        try:
+            decided: tuple[list[Suggestion], float] = ray.get(self._answer)
+        except ray.exceptions.RayError:
+            self._lose()
+            return None
+        self._answer, self.n_losses = None, 0
+        return decided
+
+    def close(self) -> None:
+        """End the actor."""
+        if self._mind is not None and ray.is_initialized():
+            ray.kill(self._mind)
+        self._mind, self._answer = None, None
+
+    def _lose(self) -> None:
+        self.n_losses += 1
+        question = self._question
+        self.close()
+        if self.n_losses >= MAX_LOSSES or question is None:
+            raise RuntimeError(f"the method's process was lost {self.n_losses} times")
+        logger.warning("the method's process was lost; starting it again", exc_info=True)
+        self.ask(*question)
+
+
+def _start(recipe: Recipe) -> Any:
+    node = ray.get_runtime_context().get_node_id()
+    threads = {"OMP_NUM_THREADS": str(recipe.threads)}
+    return (
+        ray.remote(Mind)
+        .options(
+            num_cpus=0,
+            num_gpus=recipe.gpus,
+            name=None,
+            scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=True),
+            runtime_env={"env_vars": threads},
+        )
+        .remote(recipe)
+    )
