@@ -79,7 +79,7 @@ def space_check(file: str) -> None:
 @space.command("sample")
 @click.argument("file")
 @click.option("-n", "n", default=1, show_default=True, type=click.IntRange(min=1))
-@click.option("--seed", default=0, show_default=True)
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0))
 @click.option("--json", "as_json", is_flag=True, help="One JSON list.")
 def space_sample(file: str, n: int, seed: int, as_json: bool) -> None:
     """Draw configs, uniform over the subspaces, then inside."""
@@ -152,7 +152,7 @@ def _sweep_options(command: F) -> F:
         click.option("--stop-at", type=float, help="End when this value is reached."),
         click.option("--warm-start", metavar="DIR", help="Learn from another sweep's results."),
         click.option("--address", help="Of a Ray cluster; default: this machine."),
-        click.option("--seed", type=int),
+        click.option("--seed", type=click.IntRange(min=0)),
     ]  # fmt: skip
     return functools.reduce(lambda decorated, option: option(decorated), reversed(options), command)
 
@@ -231,11 +231,36 @@ def export(folder: Path, as_csv: bool) -> None:
     click.echo(export_csv(folder), nl=False)
 
 
+@cli.group()
+def bench() -> None:
+    """Measure what nasbo costs and brings, on this machine."""
+
+
+@bench.command("event-loop")
+@click.option("--fit-seconds", default=10.0, show_default=True, help="How long a fit takes.")
+def bench_event_loop(fit_seconds: float) -> None:
+    """How late Tune handles results while a long fit is under way."""
+    import ray
+
+    from nasbo.bench.event_loop import measure_event_loop
+
+    ray.init(address="local", log_to_driver=False, logging_level="ERROR", include_dashboard=False)
+    found = measure_event_loop(fit_seconds)
+    click.echo(
+        f"{found.n_results} results during fits of {found.fit_s:g} s: handled after "
+        f"{found.median_s:.3f} s (median), {found.worst_s:.3f} s (worst)"
+    )
+
+
 def _console() -> Any:
     from rich.console import Console
 
-    return Console(width=None if sys.stdout.isatty() else 160)
+    return Console(width=None if sys.stdout.isatty() else 160, markup=False)
 
 
 def _exit(code: int) -> None:
     sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

@@ -21,10 +21,10 @@ from nasbo.space import Space, find_space_file, load_space
 SETTINGS_FILE = "sweep.yaml"
 SPACE_FILE = "space.yaml"
 JOURNAL_FILE = "journal.jsonl"
-SHIPPED_TRAINERS = {
-    "nas_cifar10": "trainers.cifar10:train",
-    "nas_cifar10_conditional": "trainers.cifar10:train",
-}
+SHIPPED_TRAINERS = {"nas_cifar10": "trainers.cifar10:train"}
+"""Trainers by how the names of their space files begin."""
+_UNREADABLE = (OSError, ValueError, LookupError, ArithmeticError, RecursionError, yaml.YAMLError)
+"""What reading any text as YAML can raise."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +85,23 @@ def _rules(sweep: Sweep) -> list[tuple[str, bool]]:
             sweep.schedule in ("round", "async"),
         ),
         (f"0 < share <= 1 must hold, but got {sweep.share!r}", 0 < sweep.share <= 1),
+        *_resource_rules(sweep),
+        (f"seed must be an integer >= 0, got {sweep.seed!r}", _is_count(sweep.seed, 0)),
+        *(
+            (f"{name} must be seconds above 0, got {seconds!r}", _is_time(seconds))
+            for name in ("deadline_s", "time_limit_s")
+            for seconds in (getattr(sweep, name),)
+        ),
+        *(
+            (f"{name} must be a mapping, got {options!r}", isinstance(options, dict))
+            for name in ("method_options", "trainer_options")
+            for options in (getattr(sweep, name),)
+        ),
+    ]
+
+
+def _resource_rules(sweep: Sweep) -> list[tuple[str, bool]]:
+    return [
         (
             f"cpus_per_trial >= 0 must hold, but got {sweep.cpus_per_trial!r}",
             sweep.cpus_per_trial >= 0,
@@ -101,8 +118,13 @@ def _rules(sweep: Sweep) -> list[tuple[str, bool]]:
     ]
 
 
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+def _is_count(value: Any, least: int = 1) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def _is_time(value: Any) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return value is None or (is_number and value > 0)
 
 
 def read_settings(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -114,7 +136,7 @@ def read_settings(path: str | os.PathLike[str]) -> dict[str, Any]:
     file = find_space_file(path)
     try:
         content = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError):
+    except _UNREADABLE:
         content = None  # the space loader below says what is wrong, with the line
     if not isinstance(content, dict) or not _is_sweep(content):
         load_space(file)
@@ -139,7 +161,8 @@ def make_sweep(settings: Mapping[str, Any]) -> Sweep:
     """Settings as a sweep; ``SweepError`` with the rule where one is broken."""
     settings = {key: value for key, value in settings.items() if value is not None}
     name = Path(str(settings.get("space", ""))).stem
-    settings.setdefault("trainer", SHIPPED_TRAINERS.get(name))
+    shipped = (SHIPPED_TRAINERS[start] for start in SHIPPED_TRAINERS if name.startswith(start))
+    settings.setdefault("trainer", next(shipped, None))
     if settings["trainer"] is None:
         raise SweepError("a trainer is needed: --trainer module:function")
     try:
@@ -172,7 +195,7 @@ def open_folder(folder: Path) -> tuple[Sweep, Space]:
         content = yaml.safe_load(file.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise SweepError(f"{folder} holds no sweep ({SETTINGS_FILE} is missing)") from error
-    except (OSError, ValueError, yaml.YAMLError) as error:
+    except _UNREADABLE as error:
         raise SweepError(f"{file}: cannot be read: {error}") from error
     if not isinstance(content, dict):
         raise SweepError(f"{file}: must be a mapping of settings")
@@ -201,12 +224,14 @@ def status(folder: Path) -> dict[str, Any]:
     budget = history.budget or sweep.trials
     counts = history.state_counts()
     best = history.best
+    state = state_of(history, budget, _is_locked(folder / JOURNAL_FILE))
+    n_running = counts["running"] if state == "running" else 0
     return {
-        "state": state_of(history, budget, _is_locked(folder / JOURNAL_FILE)),
+        "state": state,
         "n_trials": budget,
         "finished": counts["finished"],
-        "running": counts["running"],
-        "waiting": counts["waiting"],
+        "running": n_running,
+        "waiting": counts["waiting"] + counts["running"] - n_running,
         "failed": counts["failed"],
         "causes": dict(history.cause_counts()),
         "fallbacks": sum(trial.source == "fallback" for trial in history.trials),

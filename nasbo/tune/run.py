@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import math
 import os
+import shutil
 import signal
 import threading
 import time
@@ -252,6 +253,7 @@ def _fit(searcher: SweepSearch, sweep: Sweep, folder: Path, trainer: Trainer) ->
             tuner.fit()
     finally:
         searcher.close()
+        shutil.rmtree(folder / ".tune", ignore_errors=True)  # the journal is all that is needed
 
 
 def _outcome(searcher: SweepSearch) -> Outcome:

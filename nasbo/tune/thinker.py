@@ -36,9 +36,6 @@ class Mind:
     """The method with its own copy of the history; lives in a Ray actor."""
 
     def __init__(self, recipe: Recipe) -> None:
-        import torch
-
-        torch.set_num_threads(recipe.threads)
         self.history = History(recipe.space, recipe.mode)
         self.method = make_method(recipe.method, recipe.space, recipe.seed, **recipe.options)
 

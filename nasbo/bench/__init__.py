@@ -1,0 +1,1 @@
+"""Measurements: what searching costs and what it brings."""

@@ -1,0 +1,12 @@
+"""A method whose process dies whenever it is to propose something."""
+
+from __future__ import annotations
+
+import os
+
+from nasbo.methods.base import Method, Suggestion, Task
+
+
+class DyingMethod(Method):
+    def propose(self, task: Task) -> list[Suggestion]:
+        os._exit(1)

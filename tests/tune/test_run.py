@@ -1,0 +1,223 @@
+"""Sweeps on a real Ray: endings, limits, interruptions and what they leave behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nasbo.errors import JournalError, SweepError
+from nasbo.history import History, replay
+from nasbo.journal import read_events
+from nasbo.space import load_space
+from nasbo.sweep import JOURNAL_FILE, Sweep, create_folder, open_folder, read_history, status
+from nasbo.tune.run import Outcome, run_sweep
+from nasbo.tune.trial import MissingMetricError, pick_value, trial_folder
+
+pytestmark = [pytest.mark.ray]
+KINDS = ["good", "nan", "zero_division", "oom", "crash", "silent", "other_metric"]
+
+
+def make(folder: Path, space: str = "simulation", **settings: Any) -> Sweep:
+    settings = {
+        "trainer": "tests.tune.toy:simulation",
+        "method": "random",
+        "trials": 10,
+        "slots": 2,
+        "cpus_per_trial": 0.5,
+        **settings,
+    }
+    return create_folder(folder, Sweep(space=space, **settings))
+
+
+def run(folder: Path, n_trials: int | None = None, **changes: Any) -> Outcome:
+    sweep, space = open_folder(folder)
+    return run_sweep(folder, replace(sweep, **changes), space, n_trials)
+
+
+def space_file(folder: Path, text: str) -> str:
+    path = folder / "own_space.yaml"
+    path.write_text(text)
+    return str(path)
+
+
+@pytest.mark.usefixtures("local_ray")
+def test_a_sweep_ends_with_its_budget_and_can_be_extended(tmp_path: Path) -> None:
+    make(tmp_path / "s", trials=9)
+    outcome = run(tmp_path / "s")
+    assert outcome.state == "finished"
+    assert outcome.history.n_ended == outcome.history.n_suggested == 9
+    again = run(tmp_path / "s", n_trials=11)
+    assert again.history.n_ended == again.history.n_suggested == 11
+    found = status(tmp_path / "s")
+    assert (found["state"], found["n_trials"], found["finished"]) == ("finished", 11, 11)
+    assert (tmp_path / "s").stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.usefixtures("local_ray")
+def test_every_bad_ending_has_its_cause(tmp_path: Path) -> None:
+    listed = ", ".join(KINDS)
+    space = space_file(tmp_path, f"kind: {{type: choice, range: [{listed}]}}\n")
+    make(tmp_path / "s", space, trainer="tests.tune.toy:endings", metric="loss", trials=len(KINDS))
+    outcome = run(tmp_path / "s")
+    causes = {t.config["kind"]: t.cause for t in outcome.history.trials}
+    assert causes == {
+        "good": None,
+        "nan": "diverged",
+        "zero_division": "diverged",
+        "oom": "oom",
+        "crash": "crashed",
+        "silent": "no result",
+        "other_metric": "no result",
+    }
+    crashed = next(t for t in outcome.history.trials if t.config["kind"] == "crash")
+    assert "a bug of the user" in crashed.message
+    trace = trial_folder(tmp_path / "s", crashed.id) / "error.txt"
+    assert "Traceback" in trace.read_text()
+    other = next(t for t in outcome.history.trials if t.config["kind"] == "other_metric")
+    assert "'loss' is needed; the trainer gave accuracy" in other.message
+
+
+@pytest.mark.usefixtures("local_ray")
+def test_limits_leave_trials_open_and_the_sweep_can_go_on(tmp_path: Path) -> None:
+    make(tmp_path / "s", trials=12, trainer="tests.tune.toy:checkpointed", metric="loss")
+    outcome = run(tmp_path / "s", stop_at=2.5)
+    assert outcome.state == "stopped"
+    assert "2.5 was reached" in outcome.reason
+    best = outcome.history.best
+    assert best is not None
+    assert best.value is not None
+    assert best.value <= 2.5
+    assert outcome.history.n_ended < 12
+    timed = run(tmp_path / "s", time_limit_s=0.5)
+    assert timed.state == "stopped"
+    assert "time limit" in timed.reason
+    assert not [t for t in timed.history.trials if t.cause is not None]
+    assert run(tmp_path / "s").history.n_ended == 12
+
+
+@pytest.mark.usefixtures("local_ray")
+def test_warm_start_counts_towards_the_design(tmp_path: Path) -> None:
+    make(tmp_path / "a", trials=8)
+    run(tmp_path / "a")
+    make(tmp_path / "b", trials=4, warm_start=str(tmp_path / "a"))
+    history = run(tmp_path / "b").history
+    assert [t.source for t in history.trials] == ["observed"] * 8 + ["model"] * 4
+    space = space_file(tmp_path, "x: {type: float, range: [0, 1]}\n")
+    make(tmp_path / "c", space, warm_start=str(tmp_path / "a"))
+    with pytest.raises(SweepError, match="no finished trial belongs to this space"):
+        run(tmp_path / "c")
+
+
+@pytest.mark.usefixtures("local_ray")
+def test_async_refills_slots_and_more_slots_than_subspaces_are_filled(tmp_path: Path) -> None:
+    make(tmp_path / "s", schedule="async", trials=12, slots=3)
+    assert run(tmp_path / "s").history.n_ended == 12
+    make(tmp_path / "r", trials=14, slots=6)
+    rounds = run(tmp_path / "r").history.rounds
+    assert [r.size for r in rounds] == [8, 6]
+
+
+@pytest.mark.usefixtures("local_ray")
+def test_checks_and_known_networks_use_no_worker(tmp_path: Path) -> None:
+    space = space_file(
+        tmp_path, "x: {type: int, range: [0, 6]}\nunused: {type: int, range: [0, 50]}\n"
+    )
+    make(tmp_path / "s", space, trainer="tests.tune.checked:train", trials=20, slots=1)
+    history = run(tmp_path / "s").history
+    invalid = [t for t in history.trials if t.cause == "invalid"]
+    assert {t.config["x"] for t in invalid} == {t.config["x"] for t in history.trials} & {3}
+    trained = [t for t in history.trials if t.state == "finished" and not t.message]
+    known = [t for t in history.trials if "same network as trial" in t.message]
+    assert len({t.config["x"] for t in trained}) == len(trained)
+    assert len(trained) + len(known) + len(invalid) == 20
+    assert all(t.value == t.config["x"] ** 2 for t in known)
+    folders = {int(p.name) for p in (tmp_path / "s" / "trials").iterdir()}
+    assert folders == {t.id for t in trained}
+
+
+def test_values_from_whatever_a_trainer_gives() -> None:
+    assert pick_value(3, None) == 3.0
+    assert pick_value({"loss": 2}, None) == 2.0
+    assert pick_value({"loss": 2, "size": 1}, "size") == 1.0
+    with pytest.raises(MissingMetricError, match="--metric NAME is needed; the trainer gave a, b"):
+        pick_value({"a": 1, "b": 2}, None)
+    with pytest.raises(MissingMetricError, match="must be a number, got str"):
+        pick_value("good", None)
+
+
+def start(folder: Path, *words: str) -> subprocess.Popen[bytes]:
+    """A driver of its own, as a user would have it."""
+    command = [sys.executable, "-m", "nasbo.cli", *words]
+    log = (folder.parent / f"{folder.name}.log").open("ab")
+    root = Path(__file__).parents[2]
+    return subprocess.Popen(command, cwd=root, stdout=log, stderr=log, env={**os.environ})
+
+
+def wait_for(folder: Path, n_ended: int, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        if (folder / JOURNAL_FILE).exists() and read_history(folder)[1].n_ended >= n_ended:
+            return
+        assert process.poll() is None, (folder.parent / f"{folder.name}.log").read_text()
+        time.sleep(0.1)
+    raise AssertionError((folder.parent / f"{folder.name}.log").read_text())
+
+
+def test_killed_interrupted_and_terminated_drivers_lose_nothing(tmp_path: Path) -> None:
+    """SIGKILL, SIGINT, SIGTERM: the resumed sweep is the one that was interrupted."""
+    folder = tmp_path / "s"
+    make(folder, trials=14, trainer="tests.tune.toy:checkpointed", metric="loss", seed=4)
+    codes = []
+    for n_ended, number in ((2, signal.SIGKILL), (5, signal.SIGINT), (9, signal.SIGTERM)):
+        process = start(folder, "resume", str(folder))
+        wait_for(folder, n_ended, process)
+        process.send_signal(number)
+        codes.append(process.wait(timeout=60))
+        assert status(folder)["state"] == "interrupted"
+    assert codes == [-signal.SIGKILL, 130, 130]
+    process = start(folder, "resume", str(folder))
+    assert process.wait(timeout=120) == 0
+    _, history = read_history(folder)
+    assert history.n_ended == history.n_suggested == 14
+    assert {t.state for t in history.trials} == {"finished"}
+    assert [t.config for t in history.trials] == _uninterrupted(history)
+    for trial in history.trials:
+        steps = (trial_folder(folder, trial.id) / "steps.txt").read_text().split()
+        assert len(steps) <= 4 + 1, "a trial began again though it had a checkpoint"
+        assert sorted(set(steps)) == ["0", "1", "2", "3"]
+
+
+def _uninterrupted(history: History) -> list[Any]:
+    from nasbo import Search, run_loop
+    from tests.tune.toy import simulation
+
+    alone = Search("simulation", method="random", seed=4)
+    run_loop(alone, simulation, len(history.trials))
+    return [t.config for t in alone.trials]
+
+
+@pytest.mark.usefixtures("local_ray")
+def test_a_second_driver_is_refused(tmp_path: Path) -> None:
+    make(tmp_path / "s")
+    from nasbo.journal import Journal
+
+    with (
+        Journal(tmp_path / "s" / JOURNAL_FILE),
+        pytest.raises(JournalError, match=f"is being written by process {os.getpid()}"),
+    ):
+        run(tmp_path / "s")
+
+
+def test_the_journal_alone_tells_the_history(tmp_path: Path) -> None:
+    make(tmp_path / "s")
+    space = load_space("simulation")
+    assert read_events(tmp_path / "s" / JOURNAL_FILE) == []
+    assert replay(space, "min", []).trials == []

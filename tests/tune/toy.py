@@ -1,0 +1,53 @@
+"""Trainers for the tests: the simulation function of Jenatton et al., and bad endings."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+OFFSETS = {(0, 0): 0.1, (0, 1): 0.2, (1, 0): 0.3, (1, 1): 0.4}
+
+
+def simulation(config: dict[str, Any]) -> float:
+    """Optimum 0.1 at x1 = 0, x2 = 0, x4 = 0, r8 = 0."""
+    if config["x1"] == 0:
+        choice, r = config["x2"], config["r8"]
+        x = config["x4"] if choice == 0 else config["x5"]
+    else:
+        choice, r = config["x3"], config["r9"]
+        x = config["x6"] if choice == 0 else config["x7"]
+    return float(x**2 + OFFSETS[config["x1"], choice] + r)
+
+
+def checkpointed(config: dict[str, Any], session: Any) -> None:
+    """Four slow steps; a restart continues after the last step that was saved."""
+    file = session.folder / "state.json"
+    done = json.loads(file.read_text()) if file.exists() else 0
+    with (session.folder / "steps.txt").open("a") as log:
+        for step in range(done, 4):
+            time.sleep(0.15)
+            log.write(f"{step}\n")
+            log.flush()
+            file.write_text(json.dumps(step + 1))
+            session.report({"loss": simulation(config) + (3 - step)})
+    if done == 4:
+        session.report({"loss": simulation(config)})
+
+
+def endings(config: dict[str, Any], session: Any) -> dict[str, float] | None:
+    """Ends in the way that the config names."""
+    kind = config["kind"]
+    if kind == "nan":
+        return {"loss": float("nan")}
+    if kind == "zero_division":
+        raise ZeroDivisionError("the loss is not finite")
+    if kind == "oom":
+        raise MemoryError("out of memory")
+    if kind == "crash":
+        raise ValueError("a bug of the user")
+    if kind == "silent":
+        return None
+    if kind == "other_metric":
+        return {"accuracy": 1.0}
+    return {"loss": 0.5, "size": 3.0}
