@@ -1,0 +1,222 @@
+"""Training on real pictures: reports, exact resume, divergence, refusals."""
+
+import json
+import math
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from trainers import cifar10
+from trainers.architecture import InvalidArchitecture
+from trainers.checkpoint import CheckpointError
+from trainers.session import LocalSession
+from trainers.train import CHECKPOINT, Diverged, Training, train
+
+pytestmark = pytest.mark.usefixtures("cache")
+Make = Callable[..., dict[str, Any]]
+TINY = {"recipe": "tiny", "is_tensorboard": False}
+
+
+def _state(folder: Path) -> dict[str, Any]:
+    state: dict[str, Any] = torch.load(folder / CHECKPOINT, weights_only=True)
+    return state
+
+
+def _assert_same_weights(one: Path, other: Path) -> None:
+    first, second = _state(one), _state(other)
+    assert first["plain"]["step"] == second["plain"]["step"]
+    assert first["network"].keys() == second["network"].keys()
+    for name, weight in first["network"].items():
+        assert torch.equal(weight, second["network"][name]), name
+    for key, values in first["optimiser"]["state"].items():
+        other_values = second["optimiser"]["state"][key]
+        assert torch.equal(values["momentum_buffer"], other_values["momentum_buffer"])
+    assert torch.equal(first["generator"], second["generator"])
+    assert torch.equal(first["order"], second["order"])
+
+
+def test_one_report_per_epoch_with_all_metrics(tmp_path: Path, uniform_config: Make) -> None:
+    session = LocalSession(tmp_path, 0, {"recipe": "tiny"})
+    config = uniform_config(3)
+    train(config, session)
+    assert [report["epoch"] for report in session.reports] == [1, 2]
+    last = session.reports[-1]
+    size = cifar10.summary(config, 0.25, image_size=8)
+    assert (last["params"], last["flops"], last["epochs"]) == (size["params"], size["flops"], 2)
+    assert 0 <= last["val_accuracy"] <= 1
+    assert last["images_per_second"] > 0
+    assert last["seconds"] > 0
+    assert math.isfinite(last["val_loss"] + last["train_loss"])
+    events = EventAccumulator(str(tmp_path)).Reload()
+    written = [event.value for event in events.Scalars("val_accuracy")]
+    assert written == pytest.approx([report["val_accuracy"] for report in session.reports])
+
+
+def test_the_network_learns(tmp_path: Path, uniform_config: Make) -> None:
+    options = {**TINY, "n_train": 1000, "epochs": 4, "image_size": 16, "width": 0.5}
+    session = LocalSession(tmp_path, 0, options)
+    train(uniform_config(3), session)
+    assert session.reports[-1]["train_loss"] < session.reports[0]["train_loss"]
+    assert session.reports[-1]["val_accuracy"] > 0.2
+
+
+@pytest.mark.parametrize("n_steps", [1, 7, 12, 17])
+def test_resume_is_bit_identical(tmp_path: Path, sample_config: Make, n_steps: int) -> None:
+    config = {**sample_config(4), "batch_size": 32}
+    whole = LocalSession(tmp_path / "whole", 3, TINY)
+    train(config, whole)
+    parts = LocalSession(tmp_path / "parts", 3, TINY)
+    stopped = Training(config, parts)
+    while stopped.step < n_steps:
+        stopped.run_step() if stopped.epoch == stopped.n_scored else stopped.run_epoch()
+    stopped.save()
+    torch.rand(5)
+    train(config, parts)
+    _assert_same_weights(whole.folder, parts.folder)
+    for name in ("val_accuracy", "val_loss", "train_loss", "lr"):
+        assert whole.reports[-1][name] == parts.reports[-1][name]
+
+
+def test_a_killed_process_is_continued_exactly(tmp_path: Path, sample_config: Make) -> None:
+    config = {**sample_config(4), "batch_size": 32}
+    options = {**TINY, "checkpoint_every_s": 0}
+    job = json.dumps({"config": config, "folder": str(tmp_path / "killed"), "options": options})
+    code = (
+        "import json, sys; from trainers.cifar10 import train;"
+        "from trainers.session import LocalSession; job = json.load(sys.stdin);"
+        "train(job['config'], LocalSession(job['folder'], 0, job['options']))"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        process.stdin.write(job)
+        process.stdin.close()
+        while process.poll() is None and _step(tmp_path / "killed") < 5:
+            time.sleep(0.005)
+        process.send_signal(signal.SIGKILL)
+    assert process.returncode == -signal.SIGKILL
+    assert 5 <= _step(tmp_path / "killed") < 24
+    train(config, LocalSession(tmp_path / "killed", 0, options))
+    train(config, LocalSession(tmp_path / "whole", 0, options))
+    _assert_same_weights(tmp_path / "whole", tmp_path / "killed")
+
+
+def test_a_finished_trial_reports_its_last_metrics_again(
+    tmp_path: Path, uniform_config: Make
+) -> None:
+    first = LocalSession(tmp_path, 0, TINY)
+    train(uniform_config(1), first)
+    again = LocalSession(tmp_path, 0, {**TINY, "threads": 1, "checkpoint_every_s": 5})
+    train(uniform_config(1), again)
+    assert again.reports == first.reports[-1:]
+
+
+def test_seeds_differ_and_repeat(tmp_path: Path, uniform_config: Make) -> None:
+    losses = []
+    for index, seed in enumerate((0, 0, 1)):
+        session = LocalSession(tmp_path / str(index), seed, {**TINY, "epochs": 1})
+        train(uniform_config(0), session)
+        losses.append(session.reports[-1]["train_loss"])
+    assert losses[0] == losses[1] != losses[2]
+
+
+def test_equal_fingerprints_train_equally(tmp_path: Path, uniform_config: Make) -> None:
+    base = uniform_config(0, nums_channel=[1.25] * 4)
+    twin = {**base, "nums_channel": [1.3, 1.3, 1.25, 1.3], "expand_ratio": [6] * 4}
+    assert cifar10.fingerprint(base) == cifar10.fingerprint(twin)
+    for name, config in (("base", base), ("twin", twin)):
+        train(config, LocalSession(tmp_path / name, 0, {**TINY, "epochs": 1}))
+    _assert_same_weights(tmp_path / "base", tmp_path / "twin")
+
+
+def test_the_learning_rate_rises_then_falls_once(tmp_path: Path, uniform_config: Make) -> None:
+    options = {**TINY, "epochs": 10, "warmup_share": 0.1}
+    training = Training(uniform_config(0, step_size=70), LocalSession(tmp_path, 0, options))
+    rates = []
+    for step in range(120):
+        training.step = step
+        rates.append(training.learning_rate())
+    assert rates[0] == pytest.approx(0.1 / 12)
+    assert rates[11:84] == [0.1] * 73
+    assert rates[84:] == pytest.approx([0.01] * 36)
+
+
+def test_biases_and_normalisation_do_not_decay(tmp_path: Path, uniform_config: Make) -> None:
+    training = Training(uniform_config(2, seratio=[8] * 4), LocalSession(tmp_path, 0, TINY))
+    decaying, others = training.optimiser.param_groups
+    assert (decaying["weight_decay"], others["weight_decay"]) == (0.0005, 0.0)
+    assert {weight.ndim for weight in decaying["params"]} == {2, 4}
+    assert {weight.ndim for weight in others["params"]} == {1}
+
+
+def test_early_epochs_are_scored_on_fewer_pictures(tmp_path: Path, uniform_config: Make) -> None:
+    options = {**TINY, "n_validation_early": 50}
+    training = Training(uniform_config(0), LocalSession(tmp_path, 0, options))
+    assert sorted(training.score_order.tolist()) == list(range(200))
+    early = training.validation_set.labels[training.score_order[:50]]
+    assert torch.bincount(early).tolist() == [5] * 10
+    training.run_epoch()
+    assert (training.metrics["val_accuracy"] * 50) % 1 == pytest.approx(0, abs=1e-6)
+
+
+def test_divergence_is_raised_and_leaves_no_lost_checkpoint(
+    tmp_path: Path, uniform_config: Make
+) -> None:
+    session = LocalSession(tmp_path, 0, {**TINY, "checkpoint_every_s": 0, "warmup_share": 0.0})
+    training = Training(uniform_config(0), session)
+    training.run_step()
+    training.save()
+    with torch.no_grad():
+        next(training.network.parameters()).fill_(float("nan"))
+    with pytest.raises(Diverged, match="the training loss must be finite, got nan at step 2"):
+        training.run_epoch()
+    assert _step(tmp_path) == 1
+    assert session.reports == []
+
+
+def test_a_lost_validation_loss_is_divergence(tmp_path: Path, uniform_config: Make) -> None:
+    training = Training(uniform_config(0), LocalSession(tmp_path, 0, {**TINY, "epochs": 1}))
+    for module in training.network.modules():
+        if isinstance(module, torch.nn.BatchNorm2d):
+            module.running_mean.fill_(float("nan"))  # type: ignore[union-attr]
+    with pytest.raises(Diverged, match="the validation loss must be finite"):
+        training.run_epoch()
+
+
+def test_a_checkpoint_of_another_trial_is_refused(tmp_path: Path, uniform_config: Make) -> None:
+    train(uniform_config(0), LocalSession(tmp_path, 0, {**TINY, "epochs": 1}))
+    with pytest.raises(CheckpointError, match="another configuration, recipe or seed"):
+        train(uniform_config(0), LocalSession(tmp_path, 1, {**TINY, "epochs": 1}))
+
+
+def test_a_damaged_checkpoint_is_named(tmp_path: Path, uniform_config: Make) -> None:
+    (tmp_path / CHECKPOINT).write_bytes(b"not a checkpoint")
+    with pytest.raises(CheckpointError, match=r"checkpoint.pt: must be a readable checkpoint"):
+        train(uniform_config(0), LocalSession(tmp_path, 0, TINY))
+
+
+def test_a_batch_larger_than_the_set_is_refused(tmp_path: Path, uniform_config: Make) -> None:
+    options = {**TINY, "n_train": 100}
+    with pytest.raises(
+        InvalidArchitecture, match="batch_size must be at most n_train = 100, got 128"
+    ):
+        train(uniform_config(0, batch_size=128), LocalSession(tmp_path, 0, options))
+
+
+def test_the_face_has_what_a_sweep_asks_for(uniform_config: Make) -> None:
+    assert (cifar10.METRIC, cifar10.MODE) == ("val_accuracy", "max")
+    cifar10.check(uniform_config(0))
+
+
+def _step(folder: Path) -> int:
+    path = folder / CHECKPOINT
+    return int(_state(folder)["plain"]["step"]) if path.exists() else 0

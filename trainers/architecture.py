@@ -1,0 +1,186 @@
+"""A configuration comes in, the network as rows of a dataclass comes out; needs no torch.
+
+The space is appendix C.3 of the paper on attention-based Bayesian optimisation. Where it is silent,
+these are the readings: base channels of MnasNet; `nums_channel` multiplies a block's base, rounded
+to a multiple of 8; `nums_layer` counts extra layers; the low `nums_block` bits of `stride_layer`,
+most significant first, say which blocks halve the map; squeeze-and-excitation is for every
+operation; `expand_ratio` is for the inverted residual alone (`None` elsewhere is welcome).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+Config = Mapping[str, Any]
+
+OPERATIONS = ("conv", "separable", "inverted", "resnet")
+BASE_CHANNELS = (16, 24, 40, 80, 96, 192, 320)
+STEM_CHANNELS = 32
+MINIMUM_MAP = 2
+MINIMUM_SQUEEZE = 4
+PER_BLOCK = ("conv_op", "expand_ratio", "seratio", "kernel_size", "nums_layer", "nums_channel")
+TRAINING = ("learning_rate", "step_size", "batch_size")
+KNOWN = ("nums_block", *PER_BLOCK, "stride_layer", *TRAINING)
+
+
+class InvalidArchitecture(ValueError):  # noqa: N818, the name says what is wrong
+    """A configuration that cannot be built or trained; the message has the rule and the value."""
+
+
+@dataclass(frozen=True)
+class BlockRow:
+    """One block: `layers` equal layers, of which only the first may halve the map.
+
+    `expansion` is 1 where the operation has none; `se_ratio` 0 means no squeeze-and-excitation;
+    `image_size` is the side of the map that comes in.
+    """
+
+    op: str
+    kernel: int
+    stride: int
+    in_channels: int
+    out_channels: int
+    layers: int
+    expansion: int
+    se_ratio: int
+    image_size: int
+
+    @property
+    def out_size(self) -> int:
+        """Side of the map that goes out."""
+        return math.ceil(self.image_size / self.stride)
+
+    def inputs(self, layer: int) -> int:
+        """Channels that come into one layer of the block."""
+        return self.in_channels if layer == 0 else self.out_channels
+
+    def squeeze_channels(self, layer: int) -> int:
+        """Hidden width of one layer's squeeze-and-excitation, 0 if it has none."""
+        if self.se_ratio == 0:
+            return 0
+        is_inverted = self.op == "inverted"
+        channels = self.inputs(layer) * self.expansion if is_inverted else self.out_channels
+        return max(MINIMUM_SQUEEZE, channels // self.se_ratio)
+
+
+def check(config: Config) -> None:
+    """Raises `InvalidArchitecture` if the configuration cannot be built or trained."""
+    _check_names(config)
+    n_blocks = _integer("nums_block", config["nums_block"], 1, len(BASE_CHANNELS))
+    for name in PER_BLOCK:
+        if name != "expand_ratio" or config.get(name) is not None:
+            _check_length(name, config[name], n_blocks)
+    for index in range(n_blocks):
+        _check_block(config, index)
+    _integer("stride_layer", config["stride_layer"], 0, 2**31)
+    _number("learning_rate", config["learning_rate"], 100.0)
+    _integer("step_size", config["step_size"], 1, 100)
+    _integer("batch_size", config["batch_size"], 2, 65536)
+
+
+def rows(config: Config, width: float = 1.0, image_size: int = 32) -> tuple[BlockRow, ...]:
+    """The network block by block.
+
+    Args:
+        config: a configuration of the NAS space.
+        width: factor in (0, 1] on all channels, rounded to multiples of 8 a second time, so that
+            configurations that are one network at full width are one network at any width.
+        image_size: side of the picture; a stride that would go below a map of 2 is left out.
+    """
+    check(config)
+    strides = _strides(int(config["stride_layer"]), int(config["nums_block"]), image_size)
+    built: list[BlockRow] = []
+    channels, size = stem_channels(width), image_size
+    for index, stride in enumerate(strides):
+        row = _row(config, index, stride, channels, width, size)
+        built.append(row)
+        channels, size = row.out_channels, row.out_size
+    return tuple(built)
+
+
+def stem_channels(width: float = 1.0) -> int:
+    """Channels of the first convolution."""
+    if not 0.0 < width <= 1.0:
+        raise InvalidArchitecture(f"width must be in (0, 1], got {width}")
+    return _round_to_8(STEM_CHANNELS * width)
+
+
+def _row(
+    config: Config, index: int, stride: int, channels: int, width: float, size: int
+) -> BlockRow:
+    op = OPERATIONS[config["conv_op"][index]]
+    full = _round_to_8(BASE_CHANNELS[index] * float(config["nums_channel"][index]))
+    return BlockRow(
+        op=op,
+        kernel=int(config["kernel_size"][index]),
+        stride=stride,
+        in_channels=channels,
+        out_channels=_round_to_8(full * width),
+        layers=1 + int(config["nums_layer"][index]),
+        expansion=int(config["expand_ratio"][index]) if op == "inverted" else 1,
+        se_ratio=int(config["seratio"][index]),
+        image_size=size,
+    )
+
+
+def _strides(bits: int, n_blocks: int, image_size: int) -> list[int]:
+    strides, size = [], image_size
+    for position in reversed(range(n_blocks)):
+        halves = bool(bits >> position & 1) and size // 2 >= MINIMUM_MAP
+        strides.append(2 if halves else 1)
+        size = math.ceil(size / strides[-1])
+    return strides
+
+
+def _round_to_8(channels: float) -> int:
+    return max(8, int(channels + 4) // 8 * 8)
+
+
+def _check_names(config: Config) -> None:
+    if not isinstance(config, Mapping):
+        raise InvalidArchitecture(f"a configuration must be a mapping, got {type(config).__name__}")
+    missing = [name for name in KNOWN if name not in config and name != "expand_ratio"]
+    unknown = sorted(str(name) for name in config if name not in KNOWN)
+    if missing or unknown:
+        raise InvalidArchitecture(
+            f"a configuration must have exactly the parameters {', '.join(KNOWN)}; "
+            f"missing: {missing}, unknown: {unknown}"
+        )
+
+
+def _check_length(name: str, values: object, n_blocks: int) -> None:
+    is_list = isinstance(values, Sequence) and not isinstance(values, str)
+    if not is_list or len(values) != n_blocks:  # type: ignore[arg-type]
+        raise InvalidArchitecture(
+            f"{name} must be a list of nums_block = {n_blocks} entries, got {values!r}"
+        )
+
+
+def _check_block(config: Config, index: int) -> None:
+    op = _integer(f"conv_op[{index}]", config["conv_op"][index], 0, len(OPERATIONS) - 1)
+    kernel = _integer(f"kernel_size[{index}]", config["kernel_size"][index], 1, 15)
+    if kernel % 2 == 0:
+        raise InvalidArchitecture(f"kernel_size[{index}] must be odd, got {kernel}")
+    _integer(f"seratio[{index}]", config["seratio"][index], 0, 1024)
+    _integer(f"nums_layer[{index}]", config["nums_layer"][index], 0, 16)
+    _number(f"nums_channel[{index}]", config["nums_channel"][index], 16.0)
+    if OPERATIONS[op] == "inverted":
+        ratios = config.get("expand_ratio") or [None] * (index + 1)
+        _integer(f"expand_ratio[{index}]", ratios[index], 1, 32)
+
+
+def _integer(name: str, value: object, low: int, high: int) -> int:
+    is_integer = isinstance(value, Integral) and not isinstance(value, bool)
+    if not is_integer or not low <= int(value) <= high:  # type: ignore[call-overload]
+        raise InvalidArchitecture(f"{name} must be an integer in {low}..{high}, got {value!r}")
+    return int(value)  # type: ignore[call-overload]
+
+
+def _number(name: str, value: object, high: float) -> None:
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if not is_number or not 0.0 < float(value) <= high:  # type: ignore[arg-type]
+        raise InvalidArchitecture(f"{name} must be a number in (0, {high:g}], got {value!r}")

@@ -1,0 +1,119 @@
+"""A configuration comes in, its size, its cost and its canonical hash come out; nothing is built.
+
+FLOPs are two per multiply-add of convolutions and linear layers, forward, for one picture; batch
+normalisation, activations and sums are left out, as is usual.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from trainers.architecture import BlockRow, Config, check, rows, stem_channels
+
+__all__ = ["check", "fingerprint", "summary"]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Trainable parameters and multiply-adds for one picture."""
+
+    params: int = 0
+    macs: int = 0
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(self.params + other.params, self.macs + other.macs)
+
+
+def summary(
+    config: Config, width: float = 1.0, n_classes: int = 10, image_size: int = 32
+) -> dict[str, Any]:
+    """Size and cost of a network, without building it.
+
+    Returns:
+        `params`, `flops`, and `rows`: one plain dictionary per part (stem, blocks, head) with the
+        columns of `BlockRow`, `out_size`, `params` and `flops`.
+    """
+    table = rows(config, width, image_size)
+    parts = [
+        _stem(stem_channels(width), image_size),
+        *[_drawn(asdict(row), row.out_size, _block_cost(row)) for row in table],
+        _head(table[-1], n_classes),
+    ]
+    return {
+        "params": sum(part["params"] for part in parts),
+        "flops": sum(part["flops"] for part in parts),
+        "rows": parts,
+    }
+
+
+def fingerprint(config: Config) -> str:
+    """Canonical hash: equal only for configurations whose training is the same computation.
+
+    Values that change nothing are left out: the expansion of other operations, multipliers that
+    round to the same channels, squeeze ratios that end at the same hidden width. This holds for
+    every recipe, since a width below 1 can only make more configurations alike, never fewer.
+    """
+    architecture = [
+        [row.op, row.kernel, row.stride, row.out_channels, row.layers, row.expansion]
+        + [row.squeeze_channels(layer) for layer in range(row.layers)]
+        for row in rows(config)
+    ]
+    training = [float(config["learning_rate"]).hex(), int(config["step_size"])]
+    content = json.dumps([architecture, training, int(config["batch_size"])])
+    return hashlib.sha256(content.encode()).hexdigest()[:32]
+
+
+def _convolution(inputs: int, outputs: int, kernel: int, size: int, groups: int = 1) -> Cost:
+    """A convolution without bias and its batch normalisation; `size` is the map that goes out."""
+    weights = kernel * kernel * inputs // groups * outputs
+    return Cost(weights + 2 * outputs, weights * size * size)
+
+
+def _linear(inputs: int, outputs: int) -> Cost:
+    return Cost((inputs + 1) * outputs, inputs * outputs)
+
+
+def _squeeze(channels: int, hidden: int) -> Cost:
+    return _linear(channels, hidden) + _linear(hidden, channels) if hidden else Cost()
+
+
+def _block_cost(row: BlockRow) -> Cost:
+    return sum((_layer_cost(row, layer) for layer in range(row.layers)), Cost())
+
+
+def _layer_cost(row: BlockRow, layer: int) -> Cost:
+    inputs, outputs, size = row.inputs(layer), row.out_channels, row.out_size
+    before = row.image_size if layer == 0 else size
+    hidden = row.squeeze_channels(layer)
+    if row.op == "conv":
+        return _convolution(inputs, outputs, row.kernel, size) + _squeeze(outputs, hidden)
+    if row.op == "separable":
+        depthwise = _convolution(inputs, inputs, row.kernel, size, inputs)
+        return depthwise + _convolution(inputs, outputs, 1, size) + _squeeze(outputs, hidden)
+    if row.op == "inverted":
+        wide = inputs * row.expansion
+        expand = _convolution(inputs, wide, 1, before)
+        depthwise = _convolution(wide, wide, row.kernel, size, wide)
+        return expand + depthwise + _squeeze(wide, hidden) + _convolution(wide, outputs, 1, size)
+    is_same = inputs == outputs and before == size
+    shortcut = Cost() if is_same else _convolution(inputs, outputs, 1, size)
+    first = _convolution(inputs, outputs, row.kernel, size)
+    second = _convolution(outputs, outputs, row.kernel, size)
+    return first + second + _squeeze(outputs, hidden) + shortcut
+
+
+def _drawn(columns: dict[str, Any], out_size: int, cost: Cost) -> dict[str, Any]:
+    return {**columns, "out_size": out_size, "params": cost.params, "flops": 2 * cost.macs}
+
+
+def _stem(channels: int, image_size: int) -> dict[str, Any]:
+    row = BlockRow("conv", 3, 1, 3, channels, 1, 1, 0, image_size)
+    return _drawn({**asdict(row), "op": "stem"}, image_size, _block_cost(row))
+
+
+def _head(last: BlockRow, n_classes: int) -> dict[str, Any]:
+    row = BlockRow("head", 1, 1, last.out_channels, n_classes, 1, 1, 0, last.out_size)
+    return _drawn(asdict(row), 1, _linear(last.out_channels, n_classes))

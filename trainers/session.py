@@ -1,0 +1,46 @@
+"""What a trainer is handed: a folder, a seed and options come in, reports go out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+
+class Session(Protocol):
+    """One trial's surroundings; `folder` is the trial's own and survives restarts."""
+
+    @property
+    def folder(self) -> Path: ...
+
+    @property
+    def seed(self) -> int: ...
+
+    @property
+    def options(self) -> Mapping[str, Any]: ...
+
+    def report(self, metrics: dict[str, float]) -> None:
+        """Hands over the metrics of one finished epoch."""
+
+
+class LocalSession:
+    """A session without any searcher: reports are collected in a list.
+
+    Args:
+        folder: the trial's own folder; made if missing.
+        seed: of weights, order and augmentation.
+        options: a recipe's name and overrides, see `trainers.recipe`.
+    """
+
+    def __init__(
+        self, folder: Path | str, seed: int = 0, options: Mapping[str, Any] | None = None
+    ) -> None:
+        self.folder = Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.seed = seed
+        self.options: Mapping[str, Any] = dict(options or {})
+        self.reports: list[dict[str, float]] = []
+
+    def report(self, metrics: dict[str, float]) -> None:
+        """Appends the metrics to `reports`."""
+        self.reports.append(metrics)
