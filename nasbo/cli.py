@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -30,6 +31,8 @@ class _Group(click.Group):
 
 def main() -> None:
     """Entry point of the console script."""
+    # torch tells users of gpytorch what only its developers can change.
+    warnings.filterwarnings("ignore", category=FutureWarning, module="torch")
     cli(prog_name="nasbo")
 
 
@@ -147,7 +150,13 @@ def _sweep_options(command: F) -> F:
                      "own, else min]"),
         click.option("--cpus-per-trial", type=float),
         click.option("--gpus-per-trial", type=float),
-        click.option("--max-failures", type=int, help="Retries after machine faults."),
+        click.option("--max-failures", type=int, help="Retries of a trial that crashes. "
+                     "[default: 2]"),
+        click.option("--max-failures-in-a-row", type=int, help="Then the sweep stops. "
+                     "[default: 20]"),
+        click.option("--report-timeout", "report_timeout_s", metavar="TIME",
+                     help="End and retry a trial that is silent for so long."),
+        click.option("--keep-checkpoints", type=int, help="Of how many best trials. [default: 3]"),
         click.option("--time-limit", "time_limit_s", metavar="TIME", help="E.g. 90s, 30m, 12h."),
         click.option("--stop-at", type=float, help="End when this value is reached."),
         click.option("--warm-start", metavar="DIR", help="Learn from another sweep's results."),

@@ -14,8 +14,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-import numpy as np
-
 from nasbo.errors import JournalError, NasboError
 from nasbo.space import Config, Space, Subspace
 
@@ -62,6 +60,7 @@ class Trial:
     message: str = ""
     step: int = 0
     attempts: int = 0
+    retries: Counter[str] = field(default_factory=Counter)
     metrics: dict[str, Any] = field(default_factory=dict)
     curve: list[tuple[int, float]] = field(default_factory=list)
     suggested_at: float = 0.0
@@ -102,6 +101,7 @@ class History:
         self.rounds: list[Round] = []
         self.budget: int | None = None
         self.keys: set[str] = set()
+        self.failures_in_a_row = 0
         self._handlers = {
             "settings": self._on_settings,
             "budget": self._on_budget,
@@ -196,6 +196,10 @@ class History:
     def state_counts(self) -> Counter[str]:
         return Counter(trial.state for trial in self.suggested)
 
+    def retry_counts(self) -> Counter[str]:
+        """How often trials were begun again, by cause."""
+        return sum((trial.retries for trial in self.trials), Counter())
+
     def cause_counts(self) -> Counter[str]:
         return Counter(t.cause for t in self.trials if t.cause is not None)
 
@@ -253,15 +257,18 @@ class History:
     def _on_requeued(self, event: Event) -> None:
         trial = self._get(event)
         trial.state, trial.message = "waiting", event.get("message", "")
+        trial.retries[event["cause"]] += 1
 
     def _on_finished(self, event: Event) -> None:
         trial = self._end(event, "finished")
+        self.failures_in_a_row = 0
         trial.value = event["value"]
         trial.metrics = event.get("metrics") or trial.metrics
 
     def _on_failed(self, event: Event) -> None:
         trial = self._end(event, "failed")
         trial.cause = event["cause"]
+        self.failures_in_a_row = 0 if trial.cause == "stopped" else self.failures_in_a_row + 1
         trial.value = event.get("value") if trial.cause == "stopped" else None
 
     def _end(self, event: Event, state: State) -> Trial:
@@ -312,12 +319,12 @@ def event(kind: str, **fields: Any) -> Event:
 
 
 def json_safe(value: Any) -> Any:
-    """Metrics as JSON can hold them: numpy scalars become plain, non-finite numbers ``None``."""
+    """Metrics as JSON can hold them: tensor scalars become plain, non-finite numbers ``None``."""
     if isinstance(value, Mapping):
         return {str(key): json_safe(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [json_safe(item) for item in value]
-    if isinstance(value, np.generic):
+    if getattr(value, "ndim", None) == 0:
         value = value.item()
     if isinstance(value, float):
         return value if math.isfinite(value) else None

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from nasbo.errors import NasboError
+from nasbo.errors import NasboError, shorten
 from nasbo.history import (
     CAUSES,
     FORMAT,
@@ -110,6 +110,11 @@ class Search:
             self.start(trial)
         return [trial.copy() for trial in waiting]
 
+    @property
+    def n_returned(self) -> int:
+        """How many trials of an interrupted run ``ask`` hands out before new ones."""
+        return len(self._returned)
+
     def start(self, trial: Trial) -> None:
         """Note that a trial is handed out to be run."""
         self.record(event("started", trial=trial.id))
@@ -184,9 +189,14 @@ class Search:
             ending = event("failed", trial=known.id, cause=cause, value=value)
         self.record({**ending, "step": step, "message": message})
 
+    def requeue(self, trial: Trial | int, cause: str, message: str = "") -> None:
+        """Note that a running trial broke off and is to be run again under its own number."""
+        known = self._open_trial(trial)
+        self.record(event("requeued", trial=known.id, cause=cause, message=message))
+
     def observe(self, config: Config, value: float) -> None:
         """Take in a result from elsewhere: it counts towards its subspace's design."""
-        config = self.space.canonical(config)
+        config, value = self.space.canonical(config), _number(value)
         if not math.isfinite(value):
             raise NasboError(f"an observed value must be finite, got {value}")
         self.record(
@@ -195,7 +205,7 @@ class Search:
                 trial=len(self.history.trials),
                 config=config,
                 subspace=self.space.subspace_of(config).index,
-                value=float(value),
+                value=value,
             )
         )
 
@@ -271,12 +281,19 @@ class Search:
         return known
 
 
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise NasboError(f"a value must be a number, got {shorten(value)}") from error
+
+
 def _cause_of(value: float | None, error: str | None) -> tuple[str | None, float | None]:
     if error is not None and error not in CAUSES:
         raise NasboError(f"error must be one of {', '.join(CAUSES)}, got {error!r}")
     if value is None and error is None:
         raise NasboError("tell needs a value or an error")
-    number = None if value is None else float(value)
+    number = None if value is None else _number(value)
     if number is not None and not math.isfinite(number):
         return error or "diverged", None
     return error, number

@@ -22,6 +22,7 @@ from nasbo.space import Space, load_space
 from nasbo.sweep import Sweep, create_folder, make_sweep, open_folder, read_history, read_settings
 from nasbo.trainer import Trainer, load_trainer
 
+EXIT_CODES = {"finished": 0, "stopped": 0, "failed": 1, "lost": 3, "interrupted": 130}
 PLOT_FILE = "best_so_far.png"
 
 
@@ -48,8 +49,8 @@ def resume_sweep(
 ) -> int:
     """Continue a sweep."""
     sweep, space = open_folder(folder)
-    if address is not None:
-        sweep = replace(sweep, address=address)
+    sweep = replace(sweep, address=address or sweep.address, working_folder=os.getcwd())
+    _check_trainer(folder, sweep)
     _, history = read_history(folder)
     budget = n_trials or history.budget or sweep.trials
     if budget < history.n_suggested:
@@ -61,6 +62,16 @@ def resume_sweep(
         _conclude(folder, sweep, history, console)
         return 0
     return _run(folder, sweep, space, n_trials, console)
+
+
+def _check_trainer(folder: Path, sweep: Sweep) -> None:
+    """A folder from elsewhere runs no code but installed packages and this working directory."""
+    try:
+        load_trainer(sweep.trainer)
+    except SweepError as error:
+        raise SweepError(
+            f"{error}; {folder} names the trainer {sweep.trainer}: resume where that module lies"
+        ) from error
 
 
 def show_best(folder: Path, console: Console) -> None:
@@ -91,10 +102,9 @@ def _run(folder: Path, sweep: Sweep, space: Space, n_trials: int | None, console
         highlight=False,
     )
     _conclude(folder, sweep, history, console)
-    if outcome.state == "interrupted":
+    if outcome.state != "finished":
         console.print(f"continue with: nasbo resume {folder}", highlight=False)
-        return 130
-    return 0
+    return EXIT_CODES[outcome.state]
 
 
 def _conclude(folder: Path, sweep: Sweep, history: History, console: Console) -> None:
@@ -114,7 +124,7 @@ def _conclude(folder: Path, sweep: Sweep, history: History, console: Console) ->
 def _trainer_or_none(sweep: Sweep) -> Trainer | None:
     """The trainer, if it can be had where the result is looked at."""
     try:
-        return load_trainer(sweep.trainer, sweep.working_folder or None)
+        return load_trainer(sweep.trainer)
     except SweepError:
         return None
 
@@ -127,8 +137,9 @@ def _parsed(given: Mapping[str, Any]) -> dict[str, Any]:
             settings[key] = parse_pairs(settings[key])
     if "slots" in settings and settings["slots"] != "auto":
         settings["slots"] = _integer(settings["slots"])
-    if "time_limit_s" in settings:
-        settings["time_limit_s"] = parse_duration(settings["time_limit_s"])
+    for key in ("time_limit_s", "report_timeout_s"):
+        if key in settings:
+            settings[key] = parse_duration(settings[key])
     return settings
 
 

@@ -34,6 +34,11 @@ class Sweep:
     ``slots`` is a number of trials at once or ``"auto"``, which follows the cluster. ``share`` and
     ``deadline_s`` let a round end before all of its trials have: the next one opens when that
     share has ended, or that long after the round opened.
+
+    A trial that crashes or is killed is run again ``max_failures`` times, one that a machine lost
+    always; one that does not report for ``report_timeout_s`` is ended and run again. After
+    ``max_failures_in_a_row`` trials that failed one after the other the sweep stops. Checkpoints
+    are kept of the trials that run and of the ``keep_checkpoints`` best.
     """
 
     space: str
@@ -51,7 +56,10 @@ class Sweep:
     mode: Mode = "min"
     cpus_per_trial: float = 1
     gpus_per_trial: float = 0
-    max_failures: int = 3
+    max_failures: int = 2
+    max_failures_in_a_row: int = 20
+    report_timeout_s: float | None = None
+    keep_checkpoints: int = 3
     seed: int = 0
     time_limit_s: float | None = None
     stop_at: float | None = None
@@ -115,6 +123,18 @@ def _resource_rules(sweep: Sweep) -> list[tuple[str, bool]]:
             sweep.cpus_per_trial + sweep.gpus_per_trial > 0,
         ),
         (f"max_failures >= 0 must hold, but got {sweep.max_failures!r}", sweep.max_failures >= 0),
+        (
+            f"max_failures_in_a_row >= 1 must hold, but got {sweep.max_failures_in_a_row!r}",
+            _is_count(sweep.max_failures_in_a_row),
+        ),
+        (
+            f"report_timeout_s > 0 must hold, but got {sweep.report_timeout_s!r}",
+            sweep.report_timeout_s is None or sweep.report_timeout_s > 0,
+        ),
+        (
+            f"keep_checkpoints >= 0 must hold, but got {sweep.keep_checkpoints!r}",
+            sweep.keep_checkpoints >= 0,
+        ),
     ]
 
 
@@ -234,6 +254,7 @@ def status(folder: Path) -> dict[str, Any]:
         "waiting": counts["waiting"] + counts["running"] - n_running,
         "failed": counts["failed"],
         "causes": dict(history.cause_counts()),
+        "retries": dict(history.retry_counts()),
         "fallbacks": sum(trial.source == "fallback" for trial in history.trials),
         "rounds": len(history.rounds),
         "best": _best(best) if best else None,

@@ -30,6 +30,8 @@ KNOWN = ("nums_block", *PER_BLOCK, "stride_layer", *TRAINING)
 class InvalidArchitecture(ValueError):  # noqa: N818, the name says what is wrong
     """A configuration that cannot be built or trained; the message has the rule and the value."""
 
+    cause = "invalid"
+
 
 @dataclass(frozen=True)
 class BlockRow:

@@ -81,6 +81,8 @@ class Training:
         self.network = _network(config, self.recipe, self.device)
         self.optimiser = _optimiser(self.network, self.recipe)
         self.train_set, self.validation_set, self.score_order = _pictures(self.recipe, self.device)
+        # After a lack of memory the batch goes through in halves; batch-norm sees each half alone.
+        self.n_parts = 2 ** int(getattr(session, "n_out_of_memory", 0))
         self.step = 0
         self.seconds = 0.0
         self.metrics: dict[str, float] = {}
@@ -118,13 +120,14 @@ class Training:
         for group in self.optimiser.param_groups:
             group["lr"] = self.learning_rate()
         chosen = self.order[position * size : (position + 1) * size]
-        images, labels = self.train_set.augmented(chosen, self.generator)
         self.network.train()
-        loss = functional.cross_entropy(self.network(images), labels)
         self.optimiser.zero_grad()
-        loss.backward()
+        for part in chosen.chunk(self.n_parts):
+            images, labels = self.train_set.augmented(part, self.generator)
+            loss = functional.cross_entropy(self.network(images), labels) * (len(part) / size)
+            loss.backward()
+            self.loss_sum += loss.detach()
         self.optimiser.step()
-        self.loss_sum += loss.detach()
         self.step += 1
         self.epoch_seconds += time.monotonic() - began
         if self.step % CHECK_FINITE_EVERY == 0:

@@ -27,6 +27,7 @@ class Progress:
         self._began = time.monotonic()
         self._n_before: int | None = None
         self._printed: set[int] = set()
+        self._noted = ""
         self._live = Live(console=console, refresh_per_second=4, transient=True)
 
     def __enter__(self) -> Progress:
@@ -43,22 +44,25 @@ class Progress:
         if self.console.is_terminal:
             self._live.stop()
 
-    def __call__(self, history: History) -> None:
-        """Show where the sweep stands."""
+    def __call__(self, history: History, note: str = "") -> None:
+        """Show where the sweep stands, and a note that matters just now."""
         if self._n_before is None:
             self._n_before = history.n_ended
             self._printed = {t.id for t in history.trials if not t.is_open}
         self._print_ended(history)
         if self.console.is_terminal:
-            self._live.update(self._draw(history))
+            self._live.update(self._draw(history, note))
+        elif note.startswith("waiting") and note != self._noted:
+            self.console.print(note, highlight=False)
+        self._noted = note
 
     def _print_ended(self, history: History) -> None:
         for trial in list(history.trials):
             if not trial.is_open and trial.id not in self._printed:
                 self._printed.add(trial.id)
-                self.console.print(trial_line(history, trial, self.budget), highlight=False)
+                self.console.print(Text(trial_line(history, trial, self.budget)))
 
-    def _draw(self, history: History) -> Group:
+    def _draw(self, history: History, note: str) -> Group:
         bar = ProgressBar(total=self.budget, completed=history.n_ended, width=40)
         head = Table.grid(padding=(0, 2))
         head.add_row(
@@ -71,9 +75,11 @@ class Progress:
         running = Table.grid(padding=(0, 2))
         for trial in history.open_trials:
             if trial.state == "running":
-                running.add_row(f"  trial {trial.id}", history.subspace(trial).id, _progress(trial))
+                place = Text(history.subspace(trial).id)
+                running.add_row(f"  trial {trial.id}", place, _progress(trial))
         curve = [value for value in history.best_so_far() if value == value]
-        return Group(head, running, Text(f"  best so far {sparkline(curve)}", style="dim"))
+        parts = [head, running, Text(f"  best so far {sparkline(curve)}", style="dim")]
+        return Group(*parts, Text(f"  {note}", style="yellow")) if note else Group(*parts)
 
     def _left(self, history: History) -> str:
         n_done = history.n_ended - (self._n_before or 0)

@@ -7,6 +7,7 @@ from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table
+from rich.text import Text
 
 from nasbo.history import History, Trial
 from nasbo.trainer import Trainer
@@ -18,8 +19,8 @@ def describe_best(history: History, trial: Trial, trainer: Trainer | None) -> Re
     title = f"best: trial {trial.id}, value {value} ({history.subspace(trial).id})"
     table = Table(show_header=False, box=None)
     for name, setting in trial.config.items():
-        table.add_row(f"[cyan]{name}[/]", _text(setting))
-    parts: list[RenderableType] = [title, table]
+        table.add_row(Text(name, "cyan"), Text(_text(setting)))
+    parts: list[RenderableType] = [Text(title), table]
     if trainer is not None and trainer.summary is not None:
         parts += _describe_network(trainer.summary(trial.config))
     return Group(*parts)
@@ -28,13 +29,13 @@ def describe_best(history: History, trial: Trial, trainer: Trainer | None) -> Re
 def _describe_network(summary: Mapping[str, Any]) -> list[RenderableType]:
     rows = [row for row in summary.get("rows", []) if isinstance(row, Mapping)]
     numbers = [f"{key}: {_text(v)}" for key, v in summary.items() if isinstance(v, int | float)]
-    parts: list[RenderableType] = ["network: " + ", ".join(numbers)] if numbers else []
+    parts: list[RenderableType] = [Text("network: " + ", ".join(numbers))] if numbers else []
     if rows:
         table = Table(box=None, header_style="bold")
         for name in rows[0]:
-            table.add_column(str(name))
+            table.add_column(Text(str(name)))
         for row in rows:
-            table.add_row(*(_text(value) for value in row.values()))
+            table.add_row(*(Text(_text(value)) for value in row.values()))
         parts.append(table)
     return parts
 

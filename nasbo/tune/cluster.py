@@ -15,6 +15,15 @@ from nasbo.errors import SweepError
 from nasbo.sweep import Sweep
 
 REFRESH_S = 2.0
+_ENVIRONMENT = {
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    "RAY_AIR_NEW_OUTPUT": "0",
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",
+    "TUNE_GLOBAL_CHECKPOINT_S": "3600",
+    "TUNE_PRINT_ALL_TRIAL_ERRORS": "0",
+    "TUNE_WARN_THRESHOLD_S": "5",
+}
 
 
 @contextmanager
@@ -23,15 +32,10 @@ def connect(sweep: Sweep) -> Iterator[None]:
 
     A Ray that is already running in this process is used as it is and left running.
     """
+    _quieten()
     if ray.is_initialized():
         yield
         return
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    os.environ.setdefault("TUNE_DISABLE_AUTO_CALLBACK_LOGGERS", "1")
-    os.environ.setdefault("TUNE_WARN_THRESHOLD_S", "5")
-    os.environ.setdefault("RAY_AIR_NEW_OUTPUT", "0")
-    os.environ.setdefault("TUNE_GLOBAL_CHECKPOINT_S", "3600")
     address = sweep.address or os.environ.get("RAY_ADDRESS") or "local"
     try:
         ray.init(
@@ -48,6 +52,14 @@ def connect(sweep: Sweep) -> Iterator[None]:
         yield
     finally:
         ray.shutdown()
+
+
+def _quieten() -> None:
+    """Leave the words to nasbo's own display, and the state to its journal."""
+    for name, value in _ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+    for name in ("ray.tune.tune", "ray.tune.execution.tune_controller"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def _local_cpus(sweep: Sweep) -> int:
@@ -97,4 +109,4 @@ class Capacity:
                 have = node["Resources"]
                 fits = (have.get(name, 0) // need for name, need in needs.items() if need)
                 total += int(min(fits))
-        return max(total, 1)
+        return total

@@ -19,19 +19,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import ray
 from ray import tune
 from ray.tune import Stopper
 
-from nasbo.errors import JournalError, SweepError
-from nasbo.history import History, Trial, event
-from nasbo.rounds import Schedule
+from nasbo.errors import SweepError
+from nasbo.history import History
 from nasbo.search import Search
 from nasbo.space import Space
-from nasbo.sweep import JOURNAL_FILE, Sweep, read_history
-from nasbo.trainer import Trainer, cause_of, load_trainer
-from nasbo.tune.cluster import Capacity, connect
-from nasbo.tune.searcher import NasboSearch
-from nasbo.tune.trial import CAUSE, MESSAGE, VALUE, TrialTask, run_trial
+from nasbo.sweep import Sweep, read_history
+from nasbo.trainer import Trainer, load_trainer
+from nasbo.tune.cluster import connect
+from nasbo.tune.sweep_search import SweepSearch
+from nasbo.tune.trial import TrialTask, run_trial
 
 logger = logging.getLogger(__name__)
 MAX_PENDING = 4096
@@ -39,128 +39,29 @@ MAX_PENDING = 4096
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended: ``finished``, ``stopped`` (by a limit of its own) or ``interrupted``."""
+    """How a run ended.
+
+    ``finished`` (the budget is used), ``stopped`` (by a limit of its own), ``interrupted`` (by a
+    signal), ``failed`` (too many failures one after the other) or ``lost`` (Ray went away).
+    """
 
     state: str
     history: History
     reason: str = ""
 
 
-class SweepSearch(NasboSearch):
-    """The searcher of a sweep: journal on disk, limits of its own, trials that need no training."""
+class _Errors(tune.Callback):
+    """Brings the reason of an error to the searcher, which Tune tells only that there was one."""
 
-    def __init__(self, sweep: Sweep, space: Space, folder: Path, trainer: Trainer) -> None:
-        self._sweep, self._folder, self._trainer = sweep, folder, trainer
-        self.reason = ""
-        self.error: JournalError | None = None
-        self._capacity = Capacity(sweep)
-        self._fingerprints: dict[str, int] = {}
-        super().__init__(
-            space,
-            metric=VALUE,
-            mode=sweep.mode,
-            method=sweep.method,
-            method_options=sweep.method_options,
-            seed=sweep.seed,
-            schedule=sweep.schedule,
-            batch=sweep.batch,
-            share=sweep.share,
-            deadline_s=sweep.deadline_s,
-        )
+    def __init__(self, searcher: SweepSearch) -> None:
+        self.searcher = searcher
 
-    def _new_search(self, past: Any = ()) -> Search:
-        sweep = self._sweep
-        search = Search(
-            self.space,
-            sweep.method,
-            sweep.mode,
-            sweep.seed,
-            journal=self._folder / JOURNAL_FILE,
-            notes=sweep.notes(),
-            **sweep.method_options,
-        )
-        budget = search.history.budget or sweep.trials
-        self.schedule = Schedule(sweep.schedule, sweep.batch, sweep.share, sweep.deadline_s, budget)
-        return search
-
-    def extend(self, n_trials: int) -> None:
-        """Set a new total of trials."""
-        self.search.record(event("budget", trials=n_trials))
-        self.schedule = Schedule(**{**vars(self.schedule), "budget": n_trials})
-        self.rounds.schedule = self.schedule
-
-    def slots(self) -> int:
-        return self._capacity.slots()
+    def on_trial_error(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
+        file = Path(trial.error_file or os.devnull)  # Tune writes it just before
+        self.searcher.on_error(trial.trial_id, file.read_text(encoding="utf-8"))
 
     def __getstate__(self) -> dict[str, Any]:
-        """What Tune pickles beside its own state; a sweep never comes back from there."""
-        return {"_metric": self._metric, "_mode": self._mode}
-
-    def suggest(self, trial_id: str) -> Any:
-        return self.FINISHED if self.should_end() else super().suggest(trial_id)
-
-    def should_end(self) -> bool:
-        """Whether the run is to end although trials are still open."""
-        if self.error is not None:
-            self.reason = str(self.error)
-        elif not self.reason and self._target_reached():
-            self.reason = f"the value {self._sweep.stop_at} was reached"
-        return bool(self.reason)
-
-    def _target_reached(self) -> bool:
-        history, target = self.search.history, self._sweep.stop_at
-        if target is None or history.best is None or history.best.value is None:
-            return False
-        return history.score(history.best.value) >= history.score(target)
-
-    def _on_journal_error(self, error: JournalError) -> Any:
-        logger.error("%s", error)
-        self.error = error
-        return None
-
-    def _tune_config(self, trial: Trial) -> dict[str, Any]:
-        return {"trial": trial.id, "config": trial.copy().config}
-
-    def _screen(self, trial: Trial) -> bool:
-        """Invalid configs and known networks end here, without a worker."""
-        try:
-            if self._trainer.check:
-                self._trainer.check(trial.config)
-        except Exception as error:
-            cause = cause_of(error)
-            cause = "invalid" if cause == "crashed" else cause
-            self.search.tell(trial, error=cause, message=f"{type(error).__name__}: {error}")
-            return True
-        return self._answer_known(trial)
-
-    def _answer_known(self, trial: Trial) -> bool:
-        if self._trainer.fingerprint is None:
-            return False
-        key = self._trainer.fingerprint(trial.config)
-        twin = self.search.history.trials[self._fingerprints.setdefault(key, trial.id)]
-        if twin.id == trial.id or twin.state != "finished":
-            return False
-        same = f"the same network as trial {twin.id}"
-        self.search.tell(trial, twin.value, metrics=twin.metrics, step=twin.step, message=same)
-        return True
-
-    def _complete(self, trial_id: str, result: dict[str, Any] | None, error: bool) -> None:
-        if self.should_end() and not (result or {}).get("done"):
-            self._trials.pop(trial_id, None)  # ended by us: stays open and is resumed
-            return
-        super()._complete(trial_id, result, error)
-
-    def _ending(
-        self, result: dict[str, Any] | None, error: bool, last_seen: int
-    ) -> tuple[float | None, str | None]:
-        if error:
-            return None, "lost"
-        if result and result.get(CAUSE):
-            return None, str(result[CAUSE])
-        return super()._ending(result, error, last_seen)
-
-    def _message(self, result: dict[str, Any]) -> str:
-        return str(result.get(MESSAGE) or "")
+        return {}
 
 
 class _Limits(Stopper):
@@ -187,7 +88,7 @@ def run_sweep(
     sweep: Sweep,
     space: Space,
     n_trials: int | None = None,
-    watch: Callable[[History], Any] | None = None,
+    watch: Callable[[History, str], Any] | None = None,
 ) -> Outcome:
     """Run or continue a sweep.
 
@@ -196,7 +97,7 @@ def run_sweep(
         sweep: its settings.
         space: its space.
         n_trials: a new total of trials.
-        watch: called with the history about twice a second, in a thread of its own.
+        watch: called with the history and a note about twice a second, in a thread of its own.
 
     Raises:
         SweepError: the trainer, the cluster or the folder cannot be used.
@@ -209,7 +110,7 @@ def run_sweep(
             searcher.extend(n_trials)
         if searcher.search.history.n_suggested == 0:
             _warm_start(searcher.search, sweep)
-        with connect(sweep), _Watch(searcher.search.history, watch):
+        with connect(sweep), _Watch(searcher, watch):
             _fit(searcher, sweep, folder, trainer)
         return _outcome(searcher)
     finally:
@@ -225,6 +126,7 @@ def _fit(searcher: SweepSearch, sweep: Sweep, folder: Path, trainer: Trainer) ->
         seed=sweep.seed,
         options=sweep.trainer_options,
         working_folder=sweep.working_folder,
+        report_timeout_s=sweep.report_timeout_s,
     )
     resources = {"CPU": sweep.cpus_per_trial, "GPU": sweep.gpus_per_trial}
     tuner = tune.Tuner(
@@ -244,13 +146,16 @@ def _fit(searcher: SweepSearch, sweep: Sweep, folder: Path, trainer: Trainer) ->
             name=time.strftime("run_%Y%m%d_%H%M%S") + f"_{os.getpid()}",
             storage_path=str((folder / ".tune").resolve()),
             stop=_Limits(searcher, sweep.time_limit_s),
-            failure_config=tune.FailureConfig(max_failures=sweep.max_failures),
+            failure_config=tune.FailureConfig(max_failures=0),  # the searcher decides on retries
+            callbacks=[_Errors(searcher)],
             verbose=0,
         ),
     )
     try:
         with _terminate_as_interrupt():
             tuner.fit()
+    except (ray.exceptions.RayError, tune.TuneError, ConnectionError) as error:
+        searcher.state, searcher.reason = "lost", f"Ray went away: {error}"[:300]
     finally:
         searcher.close()
         shutil.rmtree(folder / ".tune", ignore_errors=True)  # the journal is all that is needed
@@ -261,7 +166,7 @@ def _outcome(searcher: SweepSearch) -> Outcome:
         raise searcher.error
     history = searcher.search.history
     if searcher.reason:
-        return Outcome("stopped", history, searcher.reason)
+        return Outcome(searcher.state, history, searcher.reason)
     if searcher.rounds.is_done and not history.open_trials:
         return Outcome("finished", history)
     return Outcome("interrupted", history, "it was interrupted")
@@ -288,15 +193,18 @@ def _warm_start(search: Search, sweep: Sweep) -> None:
 class _Watch:
     """Calls the display from a thread of its own, as the main thread belongs to Tune."""
 
-    def __init__(self, history: History, watch: Callable[[History], Any] | None) -> None:
-        self._history, self._watch = history, watch
+    def __init__(self, searcher: SweepSearch, watch: Callable[[History, str], Any] | None) -> None:
+        self._searcher, self._watch = searcher, watch
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._loop, daemon=True)
 
     def _loop(self) -> None:
-        assert self._watch is not None
         while not self._end.wait(0.5):
-            self._watch(self._history)
+            self._show(self._searcher.note())
+
+    def _show(self, note: str) -> None:
+        if self._watch:
+            self._watch(self._searcher.search.history, note)
 
     def __enter__(self) -> None:
         if self._watch:
@@ -306,7 +214,7 @@ class _Watch:
         self._end.set()
         if self._watch:
             self._thread.join()
-            self._watch(self._history)
+            self._show("")
 
 
 class _terminate_as_interrupt:  # noqa: N801

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import faulthandler
+import json
 import math
 import os
 import traceback
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
+import ray
 from ray import tune
 
+from nasbo.history import Trial
+from nasbo.sweep import Sweep
 from nasbo.trainer import cause_of, load_trainer
 
+TIMEOUT_FILE, WORKER_FILE = "timeout.txt", "worker.json"
 VALUE, CAUSE, MESSAGE = "nasbo_value", "nasbo_cause", "nasbo_message"
 
 
@@ -28,6 +35,7 @@ class TrialTask:
     seed: int
     options: dict[str, Any] = field(default_factory=dict)
     working_folder: str = ""
+    report_timeout_s: float | None = None
 
 
 def trial_folder(sweep_folder: str | os.PathLike[str], number: int) -> Path:
@@ -35,22 +43,81 @@ def trial_folder(sweep_folder: str | os.PathLike[str], number: int) -> Path:
     return Path(sweep_folder) / "trials" / f"{number:05d}"
 
 
-class TuneSession:
-    """The session that a trainer is handed inside a Ray worker."""
+def prune_checkpoints(
+    sweep_folder: str | os.PathLike[str], ended: list[Trial], sweep: Sweep
+) -> list[Trial]:
+    """Remove the files ``checkpoint*`` of ended trials but the best; those are returned."""
+    sign = 1.0 if sweep.mode == "min" else -1.0
+    valued = [trial for trial in ended if trial.value is not None]
+    valued.sort(key=lambda trial: (sign * (trial.value or 0.0), trial.id))
+    kept = valued[: sweep.keep_checkpoints]
+    for trial in ended:
+        if trial not in kept:
+            for file in trial_folder(sweep_folder, trial.id).glob("checkpoint*"):
+                file.unlink(missing_ok=True)
+    return kept
 
-    def __init__(self, task: TrialTask, number: int) -> None:
+
+class TuneSession:
+    """The session that a trainer is handed inside a Ray worker.
+
+    Attributes:
+        n_out_of_memory: how often this trial has run out of memory so far: a trainer that can
+            takes smaller steps then.
+    """
+
+    def __init__(self, task: TrialTask, number: int, n_out_of_memory: int = 0) -> None:
         self.folder = trial_folder(task.folder, number)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.seed = zlib.crc32(f"{task.seed}/{number}".encode())
         self.options: Mapping[str, Any] = task.options
+        self.n_out_of_memory = n_out_of_memory
         self.has_reported = False
         self._metric = task.metric
+        self._watchdog = Watchdog(self.folder / TIMEOUT_FILE, task.report_timeout_s)
 
     def report(self, metrics: dict[str, float]) -> None:
         """Hand the metrics to Tune, with the one that drives the search under its own key."""
         value = pick_value(metrics, self._metric)
         self.has_reported = True
-        tune.report({**metrics, VALUE: value})
+        with self._watchdog.paused():  # the driver's time is not the trial's
+            tune.report({**metrics, VALUE: value})
+
+    def __enter__(self) -> TuneSession:
+        self._watchdog.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._watchdog.stop()
+
+
+class Watchdog:
+    """Ends this process, with a traceback in a file, when a trial is silent for too long."""
+
+    def __init__(self, file: Path, timeout_s: float | None) -> None:
+        self._file, self._timeout_s = file, timeout_s
+        self._handle: TextIO | None = None
+
+    def start(self) -> None:
+        self._file.unlink(missing_ok=True)
+        if self._timeout_s is not None:
+            self._handle = self._handle or self._file.open("w", encoding="utf-8")
+            faulthandler.dump_traceback_later(self._timeout_s, exit=True, file=self._handle)
+
+    def stop(self) -> None:
+        faulthandler.cancel_dump_traceback_later()
+        if self._handle is not None:
+            self._handle.close()
+            self._handle = None
+            self._file.unlink(missing_ok=True)
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        self.stop()
+        try:
+            yield
+        finally:
+            self.start()
 
 
 class MissingMetricError(LookupError):
@@ -85,10 +152,14 @@ def run_trial(config: dict[str, Any], task: TrialTask) -> None:
     Whatever the trainer raises is reported as an ending with its cause: Tune itself retries only
     what the machine did.
     """
-    session = TuneSession(task, config["trial"])
+    session = TuneSession(task, config["trial"], config["n_out_of_memory"])
+    place = {"node": ray.get_runtime_context().get_node_id(), "pid": os.getpid()}
+    (session.folder / WORKER_FILE).write_text(json.dumps(place), encoding="utf-8")
     try:
         trainer = load_trainer(task.trainer, task.working_folder or None)
-        _conclude(trainer(config["config"], session), session)
+        with session:
+            result = trainer(config["config"], session)
+        _conclude(result, session)
     except Exception as error:
         (session.folder / "error.txt").write_text(traceback.format_exc(), encoding="utf-8")
         message = f"{type(error).__name__}: {error}"[:500]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import time
 from typing import Any
 
@@ -51,3 +53,23 @@ def endings(config: dict[str, Any], session: Any) -> dict[str, float] | None:
     if kind == "other_metric":
         return {"accuracy": 1.0}
     return {"loss": 0.5, "size": 3.0}
+
+
+def faults(config: dict[str, Any], session: Any) -> float:
+    """Breaks off in the way that the config names, once or always; notes each attempt."""
+    kind = config["kind"]
+    with (session.folder / "attempts.txt").open("a") as log:
+        log.write(f"{session.n_out_of_memory}\n")
+    n_attempts = len((session.folder / "attempts.txt").read_text().split())
+    (session.folder / "checkpoint.pt").write_text(kind)
+    if kind.endswith("once") and n_attempts > 1:
+        return float(config["x"])
+    if kind.startswith("killed"):
+        os.kill(os.getpid(), signal.SIGKILL)
+    if kind.startswith("hung"):
+        time.sleep(600)
+    if kind.startswith("oom"):
+        raise MemoryError("out of memory")
+    if kind.startswith("crash"):
+        raise ValueError("a bug of the user")
+    return float(config["x"])

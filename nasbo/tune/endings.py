@@ -1,0 +1,63 @@
+"""Why a trial broke off: Ray's error and the trial's folder come in, a cause goes out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import ray
+
+from nasbo.history import Trial
+from nasbo.tune.trial import TIMEOUT_FILE, WORKER_FILE
+
+_LOST = (
+    "its node has died",
+    "NodeDiedError",
+    "ActorUnavailableError",
+    "all references to the actor were removed",
+    "preempted",
+    "owner died",
+    "ActorUnschedulableError",
+    "RpcError",
+)
+
+_KILLED = ("ActorDiedError", "actor died", "worker process has died", "WorkerCrashedError")
+
+
+def cause_of_loss(error_text: str, folder: Path) -> str:
+    """Which part broke: ``lost`` (the machine), ``timeout``, ``oom``, ``killed`` or ``crashed``.
+
+    Args:
+        error_text: what Ray said.
+        folder: of the trial; it holds where the trial ran, and the watchdog's traceback.
+    """
+    timeout = folder / TIMEOUT_FILE
+    if timeout.exists() and timeout.stat().st_size:
+        return "timeout"
+    if any(mark in error_text for mark in _LOST) or _node_is_gone(folder):
+        return "lost"
+    if "OutOfMemoryError" in error_text:
+        return "oom"
+    return "killed" if any(mark in error_text for mark in _KILLED) else "crashed"
+
+
+def _node_is_gone(folder: Path) -> bool:
+    try:
+        node = json.loads((folder / WORKER_FILE).read_text(encoding="utf-8"))["node"]
+    except (OSError, ValueError, KeyError):
+        return False
+    return node not in {item["NodeID"] for item in ray.nodes() if item["Alive"]}
+
+
+def should_retry(trial: Trial, cause: str, max_failures: int) -> bool:
+    """Whether a trial that broke off is run again.
+
+    What a machine did is no fault of the config: always. Out of memory: once, with smaller steps.
+    A crash, a kill or a hang may be the config's fault: ``max_failures`` times in all.
+    """
+    if cause == "lost":
+        return True
+    if cause == "oom":
+        return trial.retries["oom"] < 1
+    faults = sum(trial.retries[kind] for kind in ("crashed", "killed", "timeout"))
+    return cause in ("crashed", "killed", "timeout") and faults < max_failures

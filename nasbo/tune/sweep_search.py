@@ -1,0 +1,216 @@
+"""The searcher of a sweep: journal on disk, limits, retries, and trials that need no worker."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+from nasbo.errors import JournalError
+from nasbo.history import Trial, event
+from nasbo.rounds import Schedule
+from nasbo.search import Search
+from nasbo.space import Space
+from nasbo.sweep import JOURNAL_FILE, Sweep
+from nasbo.trainer import Trainer, cause_of
+from nasbo.tune.cluster import Capacity
+from nasbo.tune.endings import cause_of_loss, should_retry
+from nasbo.tune.searcher import NasboSearch
+from nasbo.tune.trial import CAUSE, MESSAGE, VALUE, prune_checkpoints, trial_folder
+
+logger = logging.getLogger(__name__)
+MAX_LOSSES_IN_A_ROW = 50
+
+
+class SweepSearch(NasboSearch):
+    """The searcher of a sweep: journal on disk, limits of its own, trials that need no training."""
+
+    def __init__(self, sweep: Sweep, space: Space, folder: Path, trainer: Trainer) -> None:
+        self._sweep, self._folder, self._trainer = sweep, folder, trainer
+        self.reason = ""
+        self.state = "stopped"
+        self.error: JournalError | None = None
+        self._losses_in_a_row = 0
+        self._capacity = Capacity(sweep)
+        self._fingerprints: dict[str, int] = {}
+        self._last_failure = ""
+        super().__init__(
+            space,
+            metric=VALUE,
+            mode=sweep.mode,
+            method=sweep.method,
+            method_options=sweep.method_options,
+            seed=sweep.seed,
+            schedule=sweep.schedule,
+            batch=sweep.batch,
+            share=sweep.share,
+            deadline_s=sweep.deadline_s,
+        )
+        ended = (t for t in self.search.history.suggested if not t.is_open)
+        self._kept = {trial.id for trial in ended}
+
+    def _new_search(self, past: Any = ()) -> Search:
+        sweep = self._sweep
+        search = Search(
+            self.space,
+            sweep.method,
+            sweep.mode,
+            sweep.seed,
+            journal=self._folder / JOURNAL_FILE,
+            notes=sweep.notes(),
+            **sweep.method_options,
+        )
+        budget = search.history.budget or sweep.trials
+        self.schedule = Schedule(sweep.schedule, sweep.batch, sweep.share, sweep.deadline_s, budget)
+        return search
+
+    def extend(self, n_trials: int) -> None:
+        """Set a new total of trials."""
+        self.search.record(event("budget", trials=n_trials))
+        self.schedule = Schedule(**{**vars(self.schedule), "budget": n_trials})
+        self.rounds.schedule = self.schedule
+
+    def slots(self) -> int:
+        return self._capacity.slots()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What Tune pickles beside its own state; a sweep never comes back from there."""
+        return {"_metric": self._metric, "_mode": self._mode}
+
+    def suggest(self, trial_id: str) -> Any:
+        return self.FINISHED if self.should_end() else super().suggest(trial_id)
+
+    def should_end(self) -> bool:
+        """Whether the run is to end although trials are still open."""
+        if self.error is not None:
+            self.reason = str(self.error)
+        elif not self.reason:
+            self._look_for_reasons()
+        return bool(self.reason)
+
+    def _look_for_reasons(self) -> None:
+        n_failures = self.search.history.failures_in_a_row
+        if self._target_reached():
+            self.reason = f"the value {self._sweep.stop_at} was reached"
+        elif n_failures >= self._sweep.max_failures_in_a_row:
+            self.state = "failed"
+            self.reason = (
+                f"{n_failures} trials failed one after the other; the last one: "
+                f"{self._last_failure}"
+            )
+        elif self._losses_in_a_row >= MAX_LOSSES_IN_A_ROW:
+            self.state = "lost"
+            self.reason = f"trials were lost {self._losses_in_a_row} times without any progress"
+
+    def note(self) -> str:
+        """What a person who watches should know just now."""
+        if self.slots() == 0:
+            return "waiting for the cluster: no node has room for a trial"
+        return "the method is deciding" if self._is_thinking() else ""
+
+    def _target_reached(self) -> bool:
+        history, target = self.search.history, self._sweep.stop_at
+        if target is None or history.best is None or history.best.value is None:
+            return False
+        return history.score(history.best.value) >= history.score(target)
+
+    def _on_journal_error(self, error: JournalError) -> Any:
+        logger.error("%s", error)
+        self.error = error
+        return None
+
+    def _tune_config(self, trial: Trial) -> dict[str, Any]:
+        return {
+            "trial": trial.id,
+            "config": trial.copy().config,
+            "n_out_of_memory": trial.retries["oom"],
+        }
+
+    def _screen(self, trial: Trial) -> bool:
+        """Invalid configs and known networks end here, without a worker."""
+        try:
+            if self._trainer.check:
+                self._trainer.check(trial.config)
+        except Exception as error:
+            cause = cause_of(error)
+            cause = "invalid" if cause == "crashed" else cause
+            self.search.tell(trial, error=cause, message=f"{type(error).__name__}: {error}")
+            return True
+        return self._answer_known(trial)
+
+    def _answer_known(self, trial: Trial) -> bool:
+        if self._trainer.fingerprint is None:
+            return False
+        key = self._trainer.fingerprint(trial.config)
+        twin = self.search.history.trials[self._fingerprints.setdefault(key, trial.id)]
+        if twin.id == trial.id or twin.state != "finished":
+            return False
+        same = f"the same network as trial {twin.id}"
+        self.search.tell(trial, twin.value, metrics=twin.metrics, step=twin.step, message=same)
+        return True
+
+    def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
+        self._losses_in_a_row = 0
+        super().on_trial_result(trial_id, result)
+
+    def _complete(self, trial_id: str, result: dict[str, Any] | None, error: bool) -> None:
+        if error:
+            return  # ``on_error`` comes next, with the reason
+        if self.should_end() and not (result or {}).get("done"):
+            self._trials.pop(trial_id, None)  # ended by us: stays open and is resumed
+            return
+        cause = str((result or {}).get(CAUSE) or "")
+        if not self._try_again(trial_id, cause, self._message(result or {})):
+            number = self._trials.get(trial_id)
+            super()._complete(trial_id, result, error)
+            self._after_end(number)
+
+    def on_error(self, trial_id: str, error_text: str) -> None:
+        """A trial broke off without a word of its own."""
+        self._guard(self._break_off, trial_id, error_text)
+
+    def _break_off(self, trial_id: str, error_text: str) -> None:
+        number = self._trials.get(trial_id)
+        if number is None:
+            return
+        cause = cause_of_loss(error_text, trial_folder(self._folder, number))
+        self._losses_in_a_row = self._losses_in_a_row + 1 if cause == "lost" else 0
+        message = error_text.strip().splitlines()[-1][:300] if error_text.strip() else ""
+        if not self._try_again(trial_id, cause, message):
+            del self._trials[trial_id]
+            self.search.tell(number, error=cause, message=message)
+            self._after_end(number)
+
+    def _try_again(self, trial_id: str, cause: str, message: str) -> bool:
+        number = self._trials.get(trial_id)
+        if number is None:
+            return False
+        trial = self.search.history.trials[number]
+        if not should_retry(trial, cause, self._sweep.max_failures):
+            return False
+        del self._trials[trial_id]
+        self._steps.pop(trial_id, None)
+        self.search.requeue(trial, cause, message)
+        self.rounds.requeue(trial)
+        return True
+
+    def _after_end(self, number: int | None) -> None:
+        """Remember the last failure, and keep checkpoints only of the best."""
+        if number is None:
+            return
+        trial = self.search.history.trials[number]
+        if trial.state == "failed":
+            self._last_failure = f"{trial.cause} {trial.message}".strip()
+        ended = [self.search.history.trials[known] for known in self._kept | {number}]
+        kept = prune_checkpoints(self._folder, ended, self._sweep)
+        self._kept = {trial.id for trial in kept}
+
+    def _ending(
+        self, result: dict[str, Any] | None, error: bool, last_seen: int
+    ) -> tuple[float | None, str | None]:
+        if result and result.get(CAUSE):
+            return None, str(result[CAUSE])
+        return super()._ending(result, error, last_seen)
+
+    def _message(self, result: dict[str, Any]) -> str:
+        return str(result.get(MESSAGE) or "")

@@ -1,0 +1,109 @@
+"""Trials that break off: which are run again, which are recorded, and under which cause."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nasbo.history import Trial
+from nasbo.sweep import Sweep, status
+from nasbo.tune.endings import cause_of_loss, should_retry
+from nasbo.tune.trial import TIMEOUT_FILE, WORKER_FILE, prune_checkpoints, trial_folder
+from tests.tune.test_run import make, run, space_file
+
+pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("local_ray")]
+
+
+def faulty(tmp_path: Path, kinds: list[str], **settings: Any) -> list[Trial]:
+    text = f"kind: {{type: choice, range: [{', '.join(kinds)}]}}\nx: {{type: choice, range: [1]}}\n"
+    folder = tmp_path / "s"
+    settings = {"trials": len(kinds), "max_failures": 1, **settings}
+    make(folder, space_file(tmp_path, text), trainer="tests.tune.toy:faults", **settings)
+    history = run(folder).history
+    return sorted(history.trials, key=lambda trial: kinds.index(trial.config["kind"]))
+
+
+def attempts(tmp_path: Path, trial: Trial) -> list[str]:
+    return (trial_folder(tmp_path / "s", trial.id) / "attempts.txt").read_text().split()
+
+
+def test_trials_that_break_off_are_run_again_as_their_cause_allows(tmp_path: Path) -> None:
+    kinds = ["killed_once", "killed", "hung_once", "oom_once", "oom", "crash_once", "crash"]
+    trials = faulty(tmp_path, kinds, report_timeout_s=4.0)
+    ended = {t.config["kind"]: (t.state, t.cause, dict(t.retries)) for t in trials}
+    assert ended == {
+        "killed_once": ("finished", None, {"killed": 1}),
+        "killed": ("failed", "killed", {"killed": 1}),
+        "hung_once": ("finished", None, {"timeout": 1}),
+        "oom_once": ("finished", None, {"oom": 1}),
+        "oom": ("failed", "oom", {"oom": 1}),
+        "crash_once": ("finished", None, {"crashed": 1}),
+        "crash": ("failed", "crashed", {"crashed": 1}),
+    }
+    assert all(len(attempts(tmp_path, trial)) == 2 for trial in trials)
+    assert attempts(tmp_path, trials[3]) == ["0", "1"], "a retry knows that memory was short"
+    found = status(tmp_path / "s")
+    assert found["retries"] == {"killed": 2, "timeout": 1, "oom": 2, "crashed": 2}
+    assert found["causes"] == {"killed": 1, "oom": 1, "crashed": 1}
+
+
+def test_a_trainer_that_always_fails_stops_the_sweep(tmp_path: Path) -> None:
+    text = "x: {type: float, range: [0, 1]}\nkind: {type: choice, range: [crash]}\n"
+    folder = tmp_path / "s"
+    make(
+        folder, space_file(tmp_path, text), trainer="tests.tune.toy:faults", trials=50,
+        max_failures=0, max_failures_in_a_row=4,
+    )  # fmt: skip
+    outcome = run(folder)
+    assert outcome.state == "failed"
+    assert "4 trials failed one after the other" in outcome.reason
+    assert "a bug of the user" in outcome.reason
+    assert outcome.history.n_ended < 10
+
+
+def test_checkpoints_stay_only_with_the_best(tmp_path: Path) -> None:
+    text = "x: {type: int, range: [0, 6]}\nkind: {type: choice, range: [good]}\n"
+    folder = tmp_path / "s"
+    make(
+        folder, space_file(tmp_path, text), trainer="tests.tune.toy:faults", trials=6,
+        keep_checkpoints=2,
+    )  # fmt: skip
+    history = run(folder).history
+    left = [t for t in history.trials if (trial_folder(folder, t.id) / "checkpoint.pt").exists()]
+    assert sorted(t.value or 0 for t in left) == [0, 1]
+
+
+def test_pruning_keeps_nothing_if_told_so(tmp_path: Path) -> None:
+    trial = Trial(0, {}, 0, "model", value=1.0, state="finished")
+    file = trial_folder(tmp_path, 0) / "checkpoint.pt"
+    file.parent.mkdir(parents=True)
+    file.touch()
+    sweep = Sweep(space="simulation", trainer="m:f", keep_checkpoints=0)
+    assert prune_checkpoints(tmp_path, [trial], sweep) == []
+    assert not file.exists()
+
+
+def test_causes_from_what_ray_says(tmp_path: Path) -> None:
+    died = "ray.exceptions.ActorDiedError: The actor died unexpectedly"
+    assert cause_of_loss(died, tmp_path) == "killed"
+    assert cause_of_loss(f"{died} because its node has died", tmp_path) == "lost"
+    assert cause_of_loss("ray.exceptions.OutOfMemoryError: killed", tmp_path) == "oom"
+    assert cause_of_loss("ModuleNotFoundError: no module", tmp_path) == "crashed"
+    (tmp_path / WORKER_FILE).write_text('{"node": "gone"}')
+    assert cause_of_loss(died, tmp_path) == "lost"
+    (tmp_path / TIMEOUT_FILE).write_text("Timeout!")
+    assert cause_of_loss(died, tmp_path) == "timeout"
+
+
+def test_machines_are_forgiven_always_and_configs_a_few_times() -> None:
+    trial = Trial(0, {}, 0, "model")
+    trial.retries.update(lost=100)
+    assert should_retry(trial, "lost", 0)
+    assert should_retry(trial, "crashed", 1)
+    trial.retries.update(killed=1)
+    assert not should_retry(trial, "timeout", 1)
+    assert should_retry(trial, "oom", 0)
+    for final in ("diverged", "invalid", "no result", "stopped", ""):
+        assert not should_retry(trial, final, 9)
