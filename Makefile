@@ -1,4 +1,4 @@
-# nasbo: make setup | demo | test | check | test-all | lock | clean
+# nasbo: make setup | demo | test | test-all | chaos | check | lock | clean
 PYTHON ?= python3.11
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -7,13 +7,14 @@ STAMP  := $(VENV)/.ready
 export OMP_NUM_THREADS ?= 1
 export RAY_USAGE_STATS_ENABLED = 0
 
-.PHONY: setup demo test test-all check lock clean help
+.PHONY: setup demo test test-all chaos check lock clean help
 
 help:
 	@echo "make setup     environment in $(VENV), pinned"
 	@echo "make demo      set-up, CIFAR-10, a small real sweep into runs/demo, its result"
 	@echo "make test      the tests, real Ray on this machine"
 	@echo "make test-all  also the slow ones"
+	@echo "make chaos     kill drivers and nodes of running sweeps, count what was lost"
 	@echo "make check     lint and types"
 	@echo "make lock      renew requirements.lock from pyproject.toml"
 
@@ -35,6 +36,9 @@ test: setup
 
 test-all: setup
 	$(BIN)/python -m pytest -m "not gpu"
+
+chaos: setup
+	$(BIN)/python -m tests.chaos
 
 check: setup
 	$(BIN)/ruff format --check .

@@ -249,11 +249,8 @@ def bench() -> None:
 @click.option("--fit-seconds", default=10.0, show_default=True, help="How long a fit takes.")
 def bench_event_loop(fit_seconds: float) -> None:
     """How late Tune handles results while a long fit is under way."""
-    import ray
-
     from nasbo.bench.event_loop import measure_event_loop
 
-    ray.init(address="local", log_to_driver=False, logging_level="ERROR", include_dashboard=False)
     found = measure_event_loop(fit_seconds)
     click.echo(
         f"{found.n_results} results during fits of {found.fit_s:g} s: handled after "

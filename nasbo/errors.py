@@ -1,5 +1,9 @@
 """The errors that nasbo raises on purpose: each message holds the rule, the value and the place."""
 
+from __future__ import annotations
+
+from typing import Any
+
 
 class NasboError(Exception):
     """Base of all errors that a user can cause and mend."""
@@ -19,3 +23,12 @@ class JournalError(NasboError):
 
 class SweepError(NasboError):
     """A sweep whose settings, folder or trainer cannot be used."""
+
+
+def shorten(value: Any, size: int = 60) -> str:
+    """A value's repr, cut for a message."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python refuses to print integers of more than a few thousand digits
+        text = f"a {type(value).__name__} too long to print"
+    return text if len(text) <= size else text[: size - 3] + "..."

@@ -12,6 +12,7 @@ import fcntl
 import json
 import os
 import socket
+import time
 import zlib
 from pathlib import Path
 from types import TracebackType
@@ -20,6 +21,7 @@ from typing import Any
 from nasbo.errors import JournalError
 from nasbo.history import Event
 
+_HEAD = b'{"event":'
 _CRC_SIZE = len(',"crc":"00000000"}')
 
 
@@ -125,9 +127,10 @@ def _read(path: Path) -> tuple[list[Event], int, int]:
         raise JournalError(f"{path}: cannot be read: {error}") from error
     events: list[Event] = []
     marks = [(0, 0)]
-    for number, line in enumerate(data.splitlines(keepends=True), start=1):
+    for number, line in enumerate(_lines(data), start=1):
         decoded = _decode(line, marks[-1][1])
         if decoded is None and not line.endswith(b"\n"):
+            _check_torn(line, number, path)
             break
         if decoded is None:
             raise JournalError(f"{path}:{number}: the line is damaged")
@@ -135,6 +138,21 @@ def _read(path: Path) -> tuple[list[Event], int, int]:
         marks.append((marks[-1][0] + len(line), decoded[1]))
     n_whole = _whole_transactions(events)
     return events[:n_whole], *marks[n_whole]
+
+
+def _lines(data: bytes) -> list[bytes]:
+    """Lines with their ends; only a line feed ends one (``splitlines`` takes a return, too)."""
+    *whole, tail = data.split(b"\n")
+    return [line + b"\n" for line in whole] + ([tail] if tail else [])
+
+
+def _check_torn(tail: bytes, number: int, path: Path) -> None:
+    """Refuse to cut off a tail that no journal can have written: the file is something else."""
+    is_blank = number > 1 and not tail.strip(
+        b"\0"
+    )  # some file systems leave zeros after a power cut
+    if not (is_blank or tail.startswith(_HEAD) or _HEAD.startswith(tail)):
+        raise JournalError(f"{path}:{number}: is not a line of a journal")
 
 
 def _decode(line: bytes, crc: int) -> tuple[Event, int] | None:
@@ -170,15 +188,35 @@ def _write_all(file: int, data: bytes) -> None:
 def _lock(path: Path) -> int:
     """Take the lock that lies beside the journal; it ends with the process that holds it."""
     lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        holder = os.read(lock, 200).decode(errors="replace").strip() or "another process"
-        os.close(lock)
-        raise JournalError(f"{path}: is being written by {holder}") from error
+    if not _try_lock(lock):
+        time.sleep(0.2)  # an onlooker holds the lock for an instant to see whether it is free
+        if not _try_lock(lock):
+            holder = os.read(lock, 200).decode(errors="replace").strip() or "another process"
+            os.close(lock)
+            raise JournalError(f"{path}: is being written by {holder}")
     os.ftruncate(lock, 0)
     os.write(lock, f"process {os.getpid()} on {socket.gethostname()}\n".encode())
     return lock
+
+
+def _try_lock(lock: int) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def is_locked(path: str | os.PathLike[str]) -> bool:
+    """Whether a living process writes the journal."""
+    try:
+        lock = os.open(f"{path}.lock", os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        return not _try_lock(lock)
+    finally:
+        os.close(lock)
 
 
 def _sync_folder(folder: Path) -> None:

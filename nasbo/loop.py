@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from nasbo.history import History, Trial
-from nasbo.methods import design_size
+from nasbo.methods.base import MAX_DESIGN_SUBSPACES, design_size, open_places
 from nasbo.search import Search
 from nasbo.space import Config, Space
 
@@ -34,7 +34,8 @@ def run_loop(
         on_end: called with each trial that has ended.
     """
     while (missing := n_trials - search.history.n_ended) > 0:
-        trials = search.ask(min(next_round_size(search.history, batch), missing))
+        size = search.n_returned or next_round_size(search.history, batch)
+        trials = search.ask(min(size, missing))
         if not trials:
             break  # every config of the space has been tried
         for trial in trials:
@@ -71,7 +72,10 @@ def next_round_size(history: History, batch: int | None = None, slots: int = 1) 
 
 def design_left(history: History) -> int:
     """How many configs of the initial design have not been handed out."""
-    return max(design_size(history.space) - sum(history.design_counts().values()), 0)
+    space, counts = history.space, history.design_counts()
+    if space.n_subspaces > MAX_DESIGN_SUBSPACES:
+        return max(design_size(space) - sum(counts.values()), 0)
+    return len(open_places(space, counts))
 
 
 def is_crowded(space: Space) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
@@ -120,7 +121,8 @@ class Rounds:
         if not history.open_trials:
             return True
         ended = sum(not t.is_open for t in history.trials if t.round == last.number)
-        if self.schedule.share < 1.0 and ended >= self.schedule.share * last.size:
+        enough = math.ceil(self.schedule.share * last.size - 1e-9)  # 0.55 * 20 is not 11
+        if self.schedule.share < 1.0 and ended >= enough:
             return True
         deadline = self.schedule.deadline_s
         return deadline is not None and time.time() - last.time >= deadline

@@ -15,7 +15,7 @@ import yaml
 
 from nasbo.errors import NasboError, SpaceError, SweepError
 from nasbo.history import History, Mode, Trial, replay
-from nasbo.journal import read_events
+from nasbo.journal import is_locked, read_events
 from nasbo.space import Space, find_space_file, load_space
 
 SETTINGS_FILE = "sweep.yaml"
@@ -99,6 +99,11 @@ def _rules(sweep: Sweep) -> list[tuple[str, bool]]:
             (f"{name} must be seconds above 0, got {seconds!r}", _is_time(seconds))
             for name in ("deadline_s", "time_limit_s")
             for seconds in (getattr(sweep, name),)
+        ),
+        *(
+            (f"{name} must be text, got {text!r}", isinstance(text, str))
+            for name in ("trainer", "method")
+            for text in (getattr(sweep, name),)
         ),
         *(
             (f"{name} must be a mapping, got {options!r}", isinstance(options, dict))
@@ -244,7 +249,7 @@ def status(folder: Path) -> dict[str, Any]:
     budget = history.budget or sweep.trials
     counts = history.state_counts()
     best = history.best
-    state = state_of(history, budget, _is_locked(folder / JOURNAL_FILE))
+    state = state_of(history, budget, is_locked(folder / JOURNAL_FILE))
     n_running = counts["running"] if state == "running" else 0
     return {
         "state": state,
@@ -298,20 +303,3 @@ def _cell(value: Any) -> Any:
     if isinstance(value, list):
         return " ".join("-" if item is None else str(item) for item in value)
     return value
-
-
-def _is_locked(journal: Path) -> bool:
-    """Whether a living process writes the journal."""
-    import fcntl
-
-    try:
-        handle = os.open(f"{journal}.lock", os.O_RDWR)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(handle)
-    return False

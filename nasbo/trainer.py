@@ -67,7 +67,8 @@ def load_trainer(path: str, folder: str | os.PathLike[str] | None = None) -> Tra
         SweepError: no such module or function; the message says what was looked for and where.
     """
     module_name, _, function_name = path.partition(":")
-    if not module_name or not function_name:
+    is_name = all(part.isidentifier() for part in module_name.split("."))
+    if not is_name or not function_name:
         raise SweepError(f"a trainer must be module:function, got {path!r}")
     place = str(Path(folder or os.getcwd()).resolve())
     if place not in sys.path:

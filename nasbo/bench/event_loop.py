@@ -36,10 +36,15 @@ class LoopDelay:
 
 
 def measure_event_loop(fit_s: float = 10.0, period_s: float = 0.5) -> LoopDelay:
-    """Run trials that report often beside fits that take long; needs a Ray that is running."""
+    """Run trials that report often beside fits that take long, on a Ray of this machine."""
+    import ray
     from ray import tune
 
     from nasbo.tune.searcher import NasboSearch
+
+    if not ray.is_initialized():
+        quiet = {"log_to_driver": False, "logging_level": "ERROR", "include_dashboard": False}
+        ray.init(address="local", **quiet)
 
     class Watched(NasboSearch):
         delays: list[float] = []  # noqa: RUF012 - read after the run

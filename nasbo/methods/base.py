@@ -103,14 +103,11 @@ class Method(ABC):
         rows = history.rows()
         torch_seed = int(rng.integers(2**31))
         task = Task(self.space, rows, pending, set(taken), missing, rng, torch_seed)
-        source: Source = "fallback"
-        reason = ""
-        if len(rows) < 2:
-            source, reason = "design", "fewer than two results so far"
-        else:
+        reason = "fewer than two results so far"
+        if len(rows) >= 2:
             proposed, reason = self._try_to_propose(task)
             chosen += _fresh(proposed, taken, missing)
-        return chosen + self._fill(n - len(chosen), taken, rng, source, reason)
+        return chosen + self._fill(n - len(chosen), taken, rng, "fallback", reason)
 
     def _try_to_propose(self, task: Task) -> tuple[list[Suggestion], str]:
         """A method that fails must not stop a search: the failure is logged and counted."""
@@ -128,7 +125,7 @@ class Method(ABC):
         if self.space.n_subspaces > MAX_DESIGN_SUBSPACES:
             n = min(n, MANY_SUBSPACES_DESIGN - sum(counts.values()))
             return self._fill(n, taken, rng, "design", "")
-        for _, subspace in _open_places(self.space, counts):
+        for _, subspace in open_places(self.space, counts):
             if len(chosen) == n:
                 break
             config = draw(subspace, taken, rng)
@@ -173,7 +170,7 @@ def draw(subspace: Subspace, taken: set[str], rng: Generator) -> Config | None:
 
 def draw_anywhere(space: Space, taken: set[str], rng: Generator) -> Config | None:
     """A config, uniform over subspaces, then inside; ``None`` when all have been tried."""
-    for _ in range(_DRAWS):
+    for _ in range(_DRAWS if space.is_listable else 50 * _DRAWS):
         config = space.sample(rng)
         if config_key(config) not in taken:
             return config
@@ -186,7 +183,7 @@ def draw_anywhere(space: Space, taken: set[str], rng: Generator) -> Config | Non
     return None
 
 
-def _open_places(space: Space, counts: dict[int, int]) -> list[tuple[int, Subspace]]:
+def open_places(space: Space, counts: dict[int, int]) -> list[tuple[int, Subspace]]:
     """Subspaces that still need design configs, each once per config, in turns."""
     places = []
     for subspace in space.subspaces():
@@ -196,10 +193,10 @@ def _open_places(space: Space, counts: dict[int, int]) -> list[tuple[int, Subspa
 
 
 def _fresh(proposed: list[Suggestion], taken: set[str], n: int) -> list[Suggestion]:
-    chosen = []
-    for suggestion in proposed[: max(n, 0)]:
+    chosen: list[Suggestion] = []
+    for suggestion in proposed:
         key = config_key(suggestion.config)
-        if key not in taken:
+        if key not in taken and len(chosen) < n:
             taken.add(key)
             chosen.append(suggestion)
     return chosen

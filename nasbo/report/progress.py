@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from types import TracebackType
 
-from rich.console import Console, Group
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
@@ -78,7 +78,8 @@ class Progress:
                 place = Text(history.subspace(trial).id)
                 running.add_row(f"  trial {trial.id}", place, _progress(trial))
         curve = [value for value in history.best_so_far() if value == value]
-        parts = [head, running, Text(f"  best so far {sparkline(curve)}", style="dim")]
+        parts: list[RenderableType] = [head, running]
+        parts.append(Text(f"  best so far {sparkline(curve)}", style="dim"))
         return Group(*parts, Text(f"  {note}", style="yellow")) if note else Group(*parts)
 
     def _left(self, history: History) -> str:

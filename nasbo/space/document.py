@@ -11,10 +11,11 @@ from typing import Any
 
 import yaml
 
-from nasbo.errors import SpaceError
+from nasbo.errors import SpaceError, shorten
 
 MAX_NODES = 50_000
 MAX_DEPTH = 60
+MAX_NUMBER = 2**53
 _CORE = "tag:yaml.org,2002:"
 _SCALARS = {_CORE + name for name in ("str", "int", "float", "bool", "null")}
 
@@ -51,12 +52,6 @@ class Node:
         return SpaceError(f"{self.place}: {message}")
 
 
-def shorten(value: Any, size: int = 60) -> str:
-    """A value's repr, cut for a message."""
-    text = repr(value)
-    return text if len(text) <= size else text[: size - 3] + "..."
-
-
 class _Loader(yaml.SafeLoader):
     """YAML 1.1 with the numbers of YAML 1.2 (``1e-3``), without dates and merge keys."""
 
@@ -80,12 +75,15 @@ def read_file(path: Path) -> Node:
     """
     place = str(path)
     try:
-        text = path.read_bytes().decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise SpaceError(f"{place}:1: must be UTF-8 text, but byte {error.start} is not") from error
+        data = path.read_bytes()
     except (OSError, ValueError) as error:
         raise SpaceError(f"{place}: cannot be read: {error}") from error
-    return read_text(text, place)
+    try:
+        return read_text(data.decode("utf-8"), place)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        rule = f"must be UTF-8 text, but byte {error.start} is not"
+        raise SpaceError(f"{place}:{line}: {rule}") from error
 
 
 def read_text(text: str, place: str) -> Node:
@@ -96,7 +94,11 @@ def read_text(text: str, place: str) -> Node:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
         raise SpaceError(f"{place}:{line}: is not YAML: {error.problem}") from error
-    except (yaml.YAMLError, ValueError) as error:
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        code = f"the character #x{error.character:04x}"
+        raise SpaceError(f"{place}:{line}: is not YAML: {code} is not allowed") from error
+    except (yaml.YAMLError, ValueError, OverflowError) as error:
         raise SpaceError(f"{place}:1: is not YAML: {shorten(str(error), 200)}") from error
     except RecursionError as error:
         raise SpaceError(f"{place}:1: is nested too deeply") from error
@@ -152,16 +154,17 @@ class _YamlReader(_Reader):
 
     def _scalar(self, node: yaml.ScalarNode, place: str) -> Any:
         try:
-            return _finite(self.constructor.construct_object(node), place)
-        except (ValueError, OverflowError, KeyError, yaml.YAMLError) as error:
+            value = self.constructor.construct_object(node)
+        except (ValueError, OverflowError, LookupError, yaml.YAMLError) as error:
             raise SpaceError(f"{place}: {shorten(node.value)} is not a value") from error
+        return _plain(value, place)
 
 
 class _DictReader(_Reader):
     def read(self, item: Any, place: str) -> Node:
         if item is None or isinstance(item, str | int | float | bool):
             self.n_nodes += 1
-            return Node(_finite(item, place), place)
+            return Node(_plain(item, place), place)
         self.enter(item, place)
         try:
             return Node(self._children(item, place), place)
@@ -190,9 +193,14 @@ def read_dict(document: Mapping[str, Any], place: str = "space") -> Node:
     return _DictReader().read(document, place)
 
 
-def _finite(value: Any, place: str) -> Any:
+def _plain(value: Any, place: str) -> Any:
+    """The value, if configs can hold it: a finite number of moderate size, or printable text."""
     if isinstance(value, float) and not math.isfinite(value):
         raise SpaceError(f"{place}: must be finite, got {value}")
+    if isinstance(value, int | float) and not abs(value) <= MAX_NUMBER:
+        raise SpaceError(f"{place}: numbers must lie within ±2^53, got {shorten(value)}")
+    if isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value):
+        raise SpaceError(f"{place}: text must be valid Unicode, got {shorten(value)}")
     return value
 
 

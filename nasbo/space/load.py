@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from nasbo.errors import ConfigError, SpaceError
-from nasbo.space.document import Node, read_dict, read_file, shorten
-from nasbo.space.parameter import KINDS, Branch, Kind, Parameter, Value, same_value
-from nasbo.space.tree import Space, check_names
+from nasbo.errors import ConfigError, SpaceError, shorten
+from nasbo.space.document import MAX_NUMBER, Node, read_dict, read_file
+from nasbo.space.parameter import KINDS, Branch, Kind, Parameter, Value, value_key
+from nasbo.space.tree import Space, find_clash
 
 SHIPPED = Path(__file__).resolve().parents[2] / "search_spaces"
-MAX_BOUND = 2**53
 MAX_REPEATS = 256
 MAX_CHOICES = 10_000
+MAX_SUBSPACE_BITS = 10_000
 _KEYS = ("type", "range", "submodule", "log", "default")
 _BOUNDS = re.compile(r"^\s*(.+?)\s*\.\.\.\s*(.+?)\s*$", re.DOTALL)
 
@@ -63,15 +64,37 @@ def _build(root: Node, source: str) -> Space:
     parameters = _parameters(root, is_repeated=False)
     if not parameters:
         raise root.error("is empty: a space needs at least one parameter")
-    try:
-        check_names(parameters)
-    except SpaceError as error:
-        raise root.error(str(error)) from error
+    if clash := find_clash(parameters):
+        name, rule = clash
+        raise _last_key(root, name).error(f"{name!r} {rule}")
     return Space(parameters, source)
 
 
+def _last_key(root: Node, name: str) -> Node:
+    """The last place where a parameter's name stands: the later one of a clash."""
+    return [key for key, child in _keys(root) if key.value == name and child.is_mapping][-1]
+
+
+def _keys(node: Node) -> Iterator[tuple[Node, Node]]:
+    for key, child in node.pairs():
+        yield key, child
+        yield from _keys(child)
+
+
 def _parameters(node: Node, is_repeated: bool) -> tuple[Parameter, ...]:
-    return tuple(_parameter(key, entry, is_repeated) for key, entry in node.pairs())
+    parameters = tuple(_parameter(key, entry, is_repeated) for key, entry in node.pairs())
+    _check_count(node, _n_bits(parameters))
+    return parameters
+
+
+def _n_bits(parameters: tuple[Parameter, ...]) -> float:
+    return sum(math.log2(parameter.n_subspaces) for parameter in parameters)
+
+
+def _check_count(node: Node, n_bits: float) -> None:
+    """Numbers of subspaces stay printable, and are refused before they are computed."""
+    if n_bits > MAX_SUBSPACE_BITS:
+        raise node.error(f"a space may have 2^{MAX_SUBSPACE_BITS} subspaces, this has more")
 
 
 def _parameter(key: Node, node: Node, is_repeated: bool) -> Parameter:
@@ -148,18 +171,15 @@ def _values(name: str, node: Node) -> tuple[Value, ...]:
 
 
 def _distinct(name: str, items: list[Node]) -> tuple[Value, ...]:
-    values: dict[tuple[str, Any], Value] = {}
+    values: dict[Value, Value] = {}  # also refuses 1 beside True: no dict could hold both as keys
     for item in items:
         if not item.is_scalar:
             raise item.error(f"a value of {name!r} must be single, got {shorten(item.plain())}")
         if isinstance(item.value, str) and _BOUNDS.match(item.value):
             raise item.error(f"{name!r} is a choice: list its values, got {shorten(item.value)}")
-        _check_magnitude(item, item.value)
-        is_number = isinstance(item.value, int | float) and not isinstance(item.value, bool)
-        key = ("number" if is_number else type(item.value).__name__, item.value)
-        if key in values:
+        if item.value in values:
             raise item.error(f"{item.value!r} stands twice in the range of {name!r}")
-        values[key] = item.value
+        values[item.value] = item.value
     return tuple(values.values())
 
 
@@ -198,7 +218,8 @@ def _number(name: str, kind: Kind, end: Any, node: Node) -> float:
     except (ValueError, OverflowError) as error:
         what = "a number" if kind == "float" else "an integer"
         raise node.error(f"{what} is needed for {name!r}, got {shorten(end)}") from error
-    _check_magnitude(node, number)
+    if not abs(number) <= MAX_NUMBER:
+        raise node.error(f"numbers must lie within ±2^53, got {shorten(end)} for {name!r}")
     return number
 
 
@@ -208,13 +229,6 @@ def _integer(end: Any) -> int:
     if isinstance(end, float):
         raise ValueError(end)
     return int(end)
-
-
-def _check_magnitude(node: Node, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return
-    if not abs(value) <= MAX_BOUND:
-        raise node.error(f"numbers must lie within ±2^53, got {shorten(value)}")
 
 
 def _with_default(parameter: Parameter, node: Node) -> Parameter:
@@ -247,7 +261,7 @@ def _is_definition(node: Node) -> bool:
 
 
 def _branches(parameter: Parameter, node: Node, is_repeated: bool) -> tuple[Branch, ...]:
-    branches: list[Branch] = []
+    branches: dict[tuple[str, Value] | None, Branch] = {}
     for key, child in node.pairs():
         try:
             value = parameter.canonical(key.value)
@@ -255,10 +269,10 @@ def _branches(parameter: Parameter, node: Node, is_repeated: bool) -> tuple[Bran
             raise key.error(f"a submodule key is outside the range: {error}") from error
         if not child.is_mapping and child.value is not None:
             raise child.error(f"the submodule under {key.value!r} must be a mapping of parameters")
-        if any(same_value(value, other.value) for other in branches):
+        if value_key(value) in branches:
             raise key.error(f"{value!r} stands twice in the submodule of {parameter.name!r}")
-        branches.append(Branch(value, _parameters(child, is_repeated)))
-    return tuple(branches)
+        branches[value_key(value)] = Branch(value, _parameters(child, is_repeated))
+    return tuple(branches.values())
 
 
 def _repeated(parameter: Parameter, node: Node, is_repeated: bool) -> tuple[Parameter, ...]:
@@ -272,4 +286,6 @@ def _repeated(parameter: Parameter, node: Node, is_repeated: bool) -> tuple[Para
     if parameter.low < 0 or parameter.high > MAX_REPEATS:
         span = f"{int(parameter.low)}...{int(parameter.high) + 1}"
         raise node.error(f"0 <= count <= {MAX_REPEATS} must hold for {name!r}, but got {span}")
-    return _parameters(node, is_repeated=True)
+    children = _parameters(node, is_repeated=True)
+    _check_count(node, _n_bits(children) * parameter.high)
+    return children

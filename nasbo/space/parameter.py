@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 from numpy.random import Generator
 
-from nasbo.errors import ConfigError
+from nasbo.errors import ConfigError, shorten
 
 Value = str | int | float | bool | None
 Config = dict[str, Any]
 Kind = Literal["choice", "int", "float", "powerint2"]
 
+_MAX_SHOWN = 50
 KINDS: tuple[Kind, ...] = ("choice", "int", "float", "powerint2")
 
 
-def same_value(left: Any, right: Any) -> bool:
-    """Equality that keeps ``True`` and ``1`` apart but lets ``1`` and ``1.0`` be one value."""
-    if isinstance(left, bool) or isinstance(right, bool):
-        return left is right
-    if left is None or right is None or isinstance(left, str) or isinstance(right, str):
-        return type(left) is type(right) and left == right
-    return bool(left == right)
+def value_key(value: Any) -> tuple[str, Value] | None:
+    """What two equal values share: ``1`` and ``1.0`` do, ``1`` and ``True`` do not.
+
+    ``None`` for what is no single plain value.
+    """
+    if value is None or isinstance(value, bool):
+        return "constant", value
+    if isinstance(value, str):
+        return "text", value
+    return ("number", value) if isinstance(value, int | float) else None
 
 
 @dataclass(frozen=True)
@@ -80,9 +85,9 @@ class Parameter:
     def level_of(self, value: Any) -> int:
         """The place of a discrete value in the range; ``ConfigError`` if it is not in it."""
         if self.kind == "choice":
-            for level, candidate in enumerate(self.values):
-                if same_value(candidate, value):
-                    return level
+            level = self._levels.get(value_key(value))
+            if level is not None:
+                return level
         elif _is_whole(value):
             number = int(value)
             if self.kind == "powerint2":
@@ -90,7 +95,7 @@ class Parameter:
                 number = number.bit_length() - 1 if is_power else int(self.low) - 1
             if self.low <= number <= self.high:
                 return number - int(self.low)
-        raise ConfigError(f"{self.name!r} must be {self.range_text()}, got {value!r}")
+        raise self._outside(value)
 
     def canonical(self, value: Any) -> Value:
         """The value as the space itself would write it; ``ConfigError`` if it is outside."""
@@ -98,7 +103,7 @@ class Parameter:
             return self.value_at(self.level_of(value))
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if not is_number or not self.low <= value <= self.high:
-            raise ConfigError(f"{self.name!r} must be {self.range_text()}, got {value!r}")
+            raise self._outside(value)
         return float(value)
 
     def to_unit(self, value: Value) -> float:
@@ -126,7 +131,8 @@ class Parameter:
             return self.from_unit(rng.random())
         if self.kind == "int" and self.log:
             low, high = math.log(self.low), math.log(self.high + 1)
-            return min(int(math.exp(low + rng.random() * (high - low))), int(self.high))
+            number = int(math.exp(low + rng.random() * (high - low)))
+            return min(max(number, int(self.low)), int(self.high))
         return self.value_at(int(rng.integers(self.n_levels)))
 
     def middle(self) -> Value:
@@ -138,7 +144,8 @@ class Parameter:
     def range_text(self) -> str:
         """The range in words, for messages and drawings."""
         if self.kind == "choice":
-            return "one of " + ", ".join(repr(value) for value in self.values)
+            shown = ", ".join(repr(value) for value in self.values[:_MAX_SHOWN])
+            return f"one of {shown}" + (", ..." if len(self.values) > _MAX_SHOWN else "")
         if self.kind == "float":
             return f"a number in [{self.low:g}, {self.high:g}]" + (" (log)" if self.log else "")
         if self.kind == "powerint2":
@@ -148,10 +155,39 @@ class Parameter:
 
     def branch(self, value: Value) -> tuple[Parameter, ...]:
         """The children that exist under ``value``."""
-        for branch in self.branches:
-            if same_value(branch.value, value):
-                return branch.parameters
-        return ()
+        return self._children.get(value_key(value), ())
+
+    @cached_property
+    def n_subspaces(self) -> int:
+        """How many sets of structural choices there are from here down."""
+        if not self.is_structural:
+            return 1
+        n_bare = self.n_levels - len(self.level_counts)
+        return n_bare + sum(count for _, count in self.level_counts)
+
+    @cached_property
+    def level_counts(self) -> tuple[tuple[int, int], ...]:
+        """(level, subspaces below it) for the levels that have children, in order."""
+        if self.repeated:
+            each, low = math.prod(child.n_subspaces for child in self.repeated), int(self.low)
+            return tuple((level, each ** (low + level)) for level in range(self.n_levels))
+        pairs = (
+            (self.level_of(below.value), math.prod(p.n_subspaces for p in below.parameters))
+            for below in self.branches
+        )
+        return tuple(sorted(pairs))
+
+    @cached_property
+    def _levels(self) -> dict[tuple[str, Value] | None, int]:
+        return {value_key(value): level for level, value in enumerate(self.values)}
+
+    @cached_property
+    def _children(self) -> dict[tuple[str, Value] | None, tuple[Parameter, ...]]:
+        return {value_key(branch.value): branch.parameters for branch in self.branches}
+
+    def _outside(self, value: Any) -> ConfigError:
+        rule = f"{self.name!r} must be {self.range_text()}"
+        return ConfigError(f"{rule}, got {shorten(value)}")
 
     def _scale(self, number: float, scale: Any) -> float:
         low, high = scale(float(self.low)), scale(float(self.high))
@@ -169,4 +205,4 @@ def _log(number: float) -> float:
 def _is_whole(value: Any) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    return math.isfinite(value) and float(value).is_integer()
+    return isinstance(value, int) or value.is_integer()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +18,7 @@ from numpy.typing import NDArray
 from nasbo.space.parameter import Config, Parameter, Value
 
 Array = NDArray[np.float64]
+_WORD = re.compile(r"[^\W\d][\w-]*")
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,7 @@ class Subspace:
     @cached_property
     def id(self) -> str:
         """A readable name that is unique in the space, e.g. ``algorithm=svm,kernel=rbf``."""
-        parts = (f"{name}={_choice_text(value)}" for name, value in self.choices.items())
+        parts = (f"{plain_text(n)}={plain_text(value)}" for n, value in self.choices.items())
         return ",".join(parts) or "all"
 
     def decode(self, x: Sequence[float] | Array) -> Config:
@@ -170,5 +173,11 @@ def _assemble(slots: Sequence[Slot], values: Sequence[Value], lengths: Mapping[s
     return config
 
 
-def _choice_text(value: Any) -> str:
-    return "[" + " ".join(map(str, value)) + "]" if isinstance(value, list) else str(value)
+def plain_text(value: Any) -> str:
+    """A value in words; text that could be mistaken for something else stands in quotes."""
+    if isinstance(value, list):
+        return "[" + " ".join(map(plain_text, value)) + "]"
+    if not isinstance(value, str):
+        return str(value)
+    is_word = _WORD.fullmatch(value) and value not in ("None", "True", "False")
+    return value if is_word else json.dumps(value, ensure_ascii=False)

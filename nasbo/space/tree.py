@@ -11,9 +11,9 @@ from typing import Any
 
 from numpy.random import Generator
 
-from nasbo.errors import ConfigError, SpaceError
+from nasbo.errors import ConfigError, shorten
 from nasbo.space.parameter import Config, Parameter, Value
-from nasbo.space.subspace import Slot, Subspace
+from nasbo.space.subspace import Slot, Subspace, plain_text
 
 MAX_LISTED_SUBSPACES = 1_000
 
@@ -128,7 +128,7 @@ class _Walk:
             inner = f"{prefix}{parameter.name}[]"
             self.repeat(parameter, level + int(parameter.low), rest, inner)
         else:
-            inner = f"{prefix}{parameter.name}={value}"
+            inner = f"{prefix}{parameter.name}={plain_text(value)}"
             self.group(parameter.branch(value), rest, parameter.name, inner, at)
 
     def repeat(self, parameter: Parameter, times: int, rest: int, branch: str) -> None:
@@ -139,19 +139,20 @@ class _Walk:
             self.group(parameter.repeated, digit, parameter.name, branch, at)
 
 
-def check_names(group: Sequence[Parameter]) -> None:
-    """Raise ``SpaceError`` if two parameters of one name can be active at the same time."""
+def find_clash(group: Sequence[Parameter]) -> tuple[str, str] | None:
+    """A name that two parameters active at the same time would share, and the rule it breaks."""
     taken: set[str] = set()
     for parameter in group:
         below = set(_names(_children(parameter)))
         if parameter.name in below:
-            raise SpaceError(f"{parameter.name!r} stands above another parameter of that name")
+            return parameter.name, "stands above another parameter of that name"
         if twice := taken & (below | {parameter.name}):
-            raise SpaceError(f"{min(twice)!r} would be active twice at once: names must differ")
+            return min(twice), "would be active twice at once: names must differ"
         taken |= below | {parameter.name}
-        for branch in parameter.branches:
-            check_names(branch.parameters)
-        check_names(parameter.repeated)
+        for inner in (parameter.repeated, *(branch.parameters for branch in parameter.branches)):
+            if clash := find_clash(inner):
+                return clash
+    return None
 
 
 def _children(parameter: Parameter) -> list[Parameter]:
@@ -167,33 +168,13 @@ def _names(group: Sequence[Parameter]) -> Iterator[str]:
 
 
 def _count(group: Sequence[Parameter]) -> int:
-    return prod(_count_one(parameter) for parameter in group)
-
-
-@lru_cache(maxsize=100_000)
-def _count_one(parameter: Parameter) -> int:
-    if parameter.repeated:
-        each = _count(parameter.repeated)
-        return sum(each**times for times in range(int(parameter.low), int(parameter.high) + 1))
-    if parameter.branches:
-        bare = parameter.n_levels - len(parameter.branches)
-        return bare + sum(_count(branch.parameters) for branch in parameter.branches)
-    return 1
-
-
-def _level_counts(parameter: Parameter) -> list[tuple[int, int]]:
-    """(level, subspaces below it) for the levels of a structural parameter that have children."""
-    if parameter.repeated:
-        each, low = _count(parameter.repeated), int(parameter.low)
-        return [(level, each ** (low + level)) for level in range(parameter.n_levels)]
-    pairs = [(parameter.level_of(b.value), _count(b.parameters)) for b in parameter.branches]
-    return sorted(pairs)
+    return prod(parameter.n_subspaces for parameter in group)
 
 
 def _find_level(parameter: Parameter, rest: int) -> tuple[int, int]:
     """The level that a structural parameter's digit falls on, and what is left of the digit."""
     position = 0
-    for level, count in _level_counts(parameter):
+    for level, count in parameter.level_counts:
         if rest < level - position:
             return position + rest, 0
         rest -= level - position
@@ -206,7 +187,7 @@ def _find_level(parameter: Parameter, rest: int) -> tuple[int, int]:
 
 def _offset(parameter: Parameter, level: int) -> int:
     """How many subspaces of a structural parameter come before a level."""
-    before = [(at, count) for at, count in _level_counts(parameter) if at < level]
+    before = [(at, count) for at, count in parameter.level_counts if at < level]
     return level - len(before) + sum(count for _, count in before)
 
 
@@ -214,7 +195,7 @@ def _rank(group: Sequence[Parameter], config: Config, seen: Config, at: int) -> 
     """Number of the subspace of a config within ``group``; canonical values go into ``seen``."""
     rank = 0
     for parameter in group:
-        rank = rank * _count_one(parameter) + _rank_one(parameter, config, seen, at)
+        rank = rank * parameter.n_subspaces + _rank_one(parameter, config, seen, at)
     return rank
 
 
@@ -233,7 +214,7 @@ def _rank_repeated(parameter: Parameter, times: Any, config: Config, seen: Confi
     for name in names:
         entries = config.get(name)
         if not isinstance(entries, list | tuple) or len(entries) != times:
-            raise ConfigError(f"{name!r} must be a list of {times} entries, got {entries!r}")
+            raise ConfigError(f"{name!r} must be a list of {times} entries, got {shorten(entries)}")
         seen[name] = [None] * times
     each, rank = _count(parameter.repeated), 0
     for at in range(1, times + 1):
@@ -246,7 +227,9 @@ def _rank_repeated(parameter: Parameter, times: Any, config: Config, seen: Confi
 def _check_absent(name: str, entries: Sequence[Any], seen: Sequence[Any]) -> None:
     for place, (entry, known) in enumerate(zip(entries, seen, strict=True), start=1):
         if known is None and entry is not None:
-            raise ConfigError(f"'{name}[{place}]' must be null: it does not exist, got {entry!r}")
+            raise ConfigError(
+                f"'{name}[{place}]' must be null: it does not exist, got {shorten(entry)}"
+            )
 
 
 def _take(parameter: Parameter, config: Config, seen: Config, at: int) -> Value:

@@ -110,9 +110,11 @@ def run_sweep(
             searcher.extend(n_trials)
         if searcher.search.history.n_suggested == 0:
             _warm_start(searcher.search, sweep)
-        with connect(sweep), _Watch(searcher, watch):
+        with _terminate_as_interrupt(), connect(sweep), _Watch(searcher, watch):
             _fit(searcher, sweep, folder, trainer)
         return _outcome(searcher)
+    except KeyboardInterrupt:
+        return Outcome("interrupted", searcher.search.history, "it was interrupted")
     finally:
         searcher.search.close()
 
@@ -152,8 +154,7 @@ def _fit(searcher: SweepSearch, sweep: Sweep, folder: Path, trainer: Trainer) ->
         ),
     )
     try:
-        with _terminate_as_interrupt():
-            tuner.fit()
+        tuner.fit()
     except (ray.exceptions.RayError, tune.TuneError, ConnectionError) as error:
         searcher.state, searcher.reason = "lost", f"Ray went away: {error}"[:300]
     finally:
@@ -231,4 +232,8 @@ class _terminate_as_interrupt:  # noqa: N801
 
 
 def _interrupt(number: int, frame: object) -> None:
-    os.kill(os.getpid(), signal.SIGUSR1)
+    """Tell Tune to stop, which it does on SIGUSR1; before it listens, stop here."""
+    if callable(signal.getsignal(signal.SIGUSR1)):
+        os.kill(os.getpid(), signal.SIGUSR1)
+    else:
+        raise KeyboardInterrupt

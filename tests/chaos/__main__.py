@@ -1,0 +1,53 @@
+"""``make chaos``: break sweeps in every way that can be had on one machine, and print a table."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+import tempfile
+from pathlib import Path
+
+import torch
+from rich.console import Console
+from rich.table import Table
+
+from tests.chaos.audit import Audit
+from tests.chaos.drivers import kill_drivers
+from tests.chaos.nodes import break_nodes, describe
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--driver-kills", type=int, default=10, help="per seed")
+    parser.add_argument("--node-faults", type=int, default=12)
+    parser.add_argument("--only", choices=["drivers", "nodes"])
+    parser.add_argument("--keep", type=Path, help="a folder for the sweeps, kept afterwards")
+    chosen = parser.parse_args()
+    torch.set_num_threads(1)  # the searches are compared bit by bit
+    console = Console()
+    total = Audit()
+    with contextlib.ExitStack() as stack:
+        place = chosen.keep or stack.enter_context(tempfile.TemporaryDirectory(prefix="nasbo-"))
+        if chosen.only != "nodes":
+            for seed in range(chosen.seeds):
+                found = kill_drivers(
+                    Path(place) / f"d{seed}", seed, chosen.driver_kills, 36, "attnbo"
+                )
+                console.print(f"seed {seed}: {dict(found.faults)}, clean: {found.is_clean}")
+                total += found
+        if chosen.only != "drivers":
+            found, delays = break_nodes(Path(place) / "nodes", 0, chosen.node_faults, 120)
+            console.print(f"nodes: {dict(found.faults)}, clean: {found.is_clean}")
+            console.print(f"from fault to requeue: {describe(delays)}")
+            total += found
+    table = Table("what", "count")
+    for row in total.rows():
+        table.add_row(*row)
+    console.print(table)
+    return 0 if total.is_clean else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

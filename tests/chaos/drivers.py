@@ -1,0 +1,86 @@
+"""Drivers killed at random instants, with torn journals: the resumed sweep is the same sweep."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from nasbo import Search, run_loop
+from nasbo.sweep import JOURNAL_FILE, Sweep, create_folder
+from tests.chaos.audit import Audit, Witness, audit
+from tests.tune.toy import simulation
+
+ROOT = Path(__file__).parents[2]
+SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
+
+
+def drive(folder: Path, *words: str) -> subprocess.Popen[bytes]:
+    """A driver in a process of its own."""
+    log = (folder.parent / f"{folder.name}.log").open("ab")
+    command = [sys.executable, "-m", "nasbo.cli", "resume", str(folder), *words]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    return subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log, env=environment)
+
+
+def kill_drivers(folder: Path, seed: int, n_kills: int, n_trials: int, method: str) -> Audit:
+    """One sweep whose driver is killed ``n_kills`` times."""
+    rng = random.Random(seed)
+    sweep = Sweep(
+        space="simulation", trainer="tests.chaos.trainer:train", method=method, trials=n_trials,
+        slots=3, cpus_per_trial=0.5, metric="loss", seed=seed,
+    )  # fmt: skip
+    create_folder(folder, sweep)
+    witness, found = Witness(folder), Audit()
+    for _ in range(n_kills):
+        number = rng.choice(SIGNALS)
+        if not _kill_once(folder, witness, rng, number):
+            break
+        found.faults[f"driver {number.name}"] += 1
+        if number == signal.SIGKILL and rng.random() < 0.5:
+            _tear(folder / JOURNAL_FILE, rng)
+            found.faults["torn journal"] += 1
+    process = drive(folder)
+    if process.wait(timeout=600) != 0:
+        raise RuntimeError(f"the last resume failed: see {folder}.log")
+    return found + audit(witness, n_trials, uninterrupted(seed, n_trials, method))
+
+
+def _kill_once(folder: Path, witness: Witness, rng: random.Random, number: signal.Signals) -> bool:
+    """Kill a driver some time after it has begun to write; False if it came to its end first."""
+    journal = folder / JOURNAL_FILE
+    n_lines = rng.choice((1, 3, 10, 20, 30))
+    before = _n_lines(journal)
+    process = drive(folder)
+    while process.poll() is None and _n_lines(journal) < before + n_lines:
+        time.sleep(0.01)
+    time.sleep(rng.uniform(0, 0.3))
+    if process.poll() is not None:
+        return False
+    process.send_signal(number)
+    process.wait(timeout=120)
+    witness.look()
+    return True
+
+
+def _n_lines(journal: Path) -> int:
+    return journal.read_bytes().count(b"\n") if journal.exists() else 0
+
+
+def _tear(journal: Path, rng: random.Random) -> None:
+    """Leave the beginning of a line at the end, as a power cut in a write does."""
+    line = journal.read_bytes().splitlines()[-1]
+    with journal.open("ab") as file:
+        file.write(line[: rng.randrange(1, len(line))])
+
+
+def uninterrupted(seed: int, n_trials: int, method: str) -> list[Any]:
+    """The configs of the same search in one process, without any fault."""
+    search = Search("simulation", method=method, seed=seed)
+    run_loop(search, simulation, n_trials)
+    return [trial.config for trial in search.trials]

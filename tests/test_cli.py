@@ -1,0 +1,192 @@
+"""The command line without Ray: looking at spaces and sweeps, errors, and what it imports."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from nasbo.cli import cli
+from nasbo.search import Search
+from nasbo.space import load_space
+from nasbo.sweep import JOURNAL_FILE, create_folder, make_sweep
+
+
+def _call(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(cli, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "run"
+    create_folder(folder, make_sweep({"space": "svm", "trainer": "own:train", "trials": 3}))
+    with Search("svm", method="attnbo", journal=folder / JOURNAL_FILE) as search:
+        for trial in search.ask(3):
+            search.tell(trial, float(trial.id))
+    return folder
+
+
+def _python(code: str) -> set[str]:
+    code += "\nimport sys; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ
+    )
+    return {name.partition(".")[0] for name in done.stdout.split()}
+
+
+def test_importing_nasbo_needs_neither_ray_nor_torchvision() -> None:
+    loaded = _python("import nasbo; nasbo.Search('svm', method='random').ask(9)")
+    assert "nasbo" in loaded
+    assert not loaded & {"ray", "torchvision", "trainers"}
+
+
+def test_help_imports_neither_torch_nor_ray() -> None:
+    code = "import sys; sys.argv = ['nasbo', '--help']\nfrom nasbo.cli import main\n"
+    loaded = _python(f"{code}try:\n    main()\nexcept SystemExit as e:\n    assert not e.code")
+    assert "click" in loaded
+    assert not loaded & {"torch", "ray", "torchvision", "gpytorch", "botorch", "matplotlib"}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["space"],
+        ["space", "show"],
+        ["run"],
+        ["resume"],
+        ["status"],
+        ["best"],
+        ["export"],
+        ["data"],
+    ],
+)
+def test_help_of_every_command(words: list[str]) -> None:
+    result = _call(*words, "--help")
+    assert result.exit_code == 0
+    assert "Usage:" in result.stdout
+
+
+def test_console_script_tells_its_version() -> None:
+    script = Path(sys.executable).with_name("nasbo")
+    done = subprocess.run([script, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("nasbo, version ")
+
+
+def test_show_draws_the_tree() -> None:
+    result = _call("space", "show", "svm")
+    assert result.exit_code == 0
+    assert "kernel  one of 'linear', 'poly', 'sigmoid', 'rbf'" in result.stdout
+    assert "4 subspaces" in result.stdout
+
+
+def test_check_counts() -> None:
+    result = _call("space", "check", "nas_cifar10_conditional")
+    assert result.exit_code == 0
+    assert "21760 subspaces" in result.stdout
+
+
+def test_sample_is_repeatable_and_valid() -> None:
+    first, again = (
+        _call("space", "sample", "cash", "-n", "3", "--seed", "0", "--json") for _ in "ab"
+    )
+    assert first.exit_code == 0
+    assert first.stdout == again.stdout
+    configs = json.loads(first.stdout)
+    assert len(configs) == 3
+    assert [load_space("cash").canonical(config) for config in configs] == configs
+    lines = _call("space", "sample", "cash", "-n", "3", "--seed", "0").stdout.splitlines()
+    assert [json.loads(line) for line in lines] == configs
+    assert (
+        _call("space", "sample", "cash", "--seed", "1", "-n", "3", "--json").stdout != first.stdout
+    )
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["space", "show", "nowhere"],
+        ["space", "show"],
+        ["space", "sample", "svm", "-n", "0"],
+        ["space", "sample", "svm", "--seed", "-1"],
+        ["space", "sample", "svm", "--seed", "x"],
+        ["run", "nowhere.yaml"],
+        ["run", "svm"],
+        ["run", "svm", "--trainer", "nowhere_at_all:train"],
+        ["run", "svm", "--trainer", "no_colon"],
+        ["run", "svm", "--trainer", "a:b", "--slots", "many"],
+        ["run", "svm", "--trainer", "a:b", "--time-limit", "soon"],
+        ["run", "svm", "--trainer", "a:b", "-o", "novalue"],
+        ["run", "svm", "--trainer", "a:b", "--trials", "0"],
+        ["run", "svm", "--trainer", "a:b", "--schedule", "later"],
+        ["run", "svm", "--trainer", "a:b", "--seed", "-1"],
+        ["resume", "nowhere"],
+        ["status", "nowhere"],
+        ["best", "nowhere"],
+        ["export", "nowhere", "--csv"],
+        ["dance"],
+    ],
+)
+def test_mistakes_end_with_code_two_and_words(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = _call(*words)
+    assert result.exit_code == 2
+    assert isinstance(result.exception, SystemExit)
+    assert result.stderr
+    assert "Traceback" not in result.output
+    assert os.listdir(tmp_path) == []
+
+
+def test_status_best_and_export(folder: Path) -> None:
+    found = json.loads(_call("status", folder, "--json").stdout)
+    wanted = {"state", "n_trials", "finished", "running", "failed", "rounds", "best"}
+    assert wanted <= set(found)
+    assert {"trial", "value", "config"} <= set(found["best"])
+    assert (found["state"], found["n_trials"], found["finished"]) == ("finished", 3, 3)
+    told = _call("status", folder).stdout
+    assert "finished   3" in told
+    assert "best       0 (trial 0)" in told
+    best = json.loads(_call("best", folder, "--json").stdout)
+    assert best == {"trial": 0, "value": 0.0, "config": found["best"]["config"]}
+    assert "best: trial 0, value 0" in _call("best", folder).stdout
+    rows = _call("export", folder, "--csv").stdout.splitlines()
+    assert rows[0] == "trial,round,subspace,source,state,value,C,kernel,degree,gamma"
+    assert len(rows) == 4
+
+
+def test_best_of_nothing(tmp_path: Path) -> None:
+    create_folder(tmp_path / "new", make_sweep({"space": "svm", "trainer": "own:train"}))
+    for words in (["best"], ["best", "--json"]):
+        result = _call(*words, tmp_path / "new")
+        assert result.exit_code == 2
+        assert "nothing has finished yet" in result.stderr
+    assert _call("status", tmp_path / "new").exit_code == 0
+
+
+def test_methods_are_listed() -> None:
+    told = _call("methods").stdout
+    assert "attnbo" in told
+    assert "random" in told
+
+
+def test_resume_of_a_finished_sweep_shows_its_result(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder.parent)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (folder.parent / "own.py").write_text("def train(config):\n    return 1.0\n")
+    result = _call("resume", folder)
+    assert result.exit_code == 0
+    assert "has finished, 3 of 3 trials have ended" in result.stdout
+    assert "best: trial 0, value 0" in result.stdout
+    assert (folder / "best_so_far.png").read_bytes().startswith(b"\x89PNG")
+    result = _call("resume", folder, "--trials", "2")
+    assert result.exit_code == 2
+    assert "--trials must be at least 3" in result.stderr

@@ -1,0 +1,126 @@
+"""The rooms of the house: which module may import what, read from the source itself."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SCIENCE = {"numpy", "scipy", "torch", "gpytorch", "botorch", "linear_operator"}
+
+# From bottom to top: a room imports only from rooms above it in this list, and these packages.
+ROOMS: dict[str, set[str]] = {
+    "nasbo.errors": set(),
+    "nasbo.space": {"numpy", "yaml"},
+    "nasbo.history": set(),
+    "nasbo.journal": set(),
+    "nasbo.tokens": {"torch", "numpy"},
+    "nasbo.surrogates": SCIENCE,
+    "nasbo.acquisition": SCIENCE,
+    "nasbo.methods": SCIENCE,
+    "nasbo.search": set(),
+    "nasbo.loop": set(),
+    "nasbo.rounds": set(),
+    "nasbo.trainer": set(),
+    "nasbo.sweep": {"yaml"},
+    "nasbo.tune": {"ray"},
+    "nasbo.bench": {"numpy", "pandas", "matplotlib", "optuna", "sklearn"},
+    "nasbo.report": {"matplotlib", "plotly", "jinja2", "rich"},
+    "nasbo.start": {"rich", "yaml"},
+    "nasbo.cli": {"click", "rich", "numpy"},
+    "nasbo": set(),
+}
+TRAINER_PACKAGES = {"torch", "torchvision", "numpy", "yaml", "filelock", "PIL"}
+DEPARTURES = {
+    ("nasbo.cli", "trainers"): "`nasbo data` prepares the data of the shipped trainers",
+    ("nasbo.bench.event_loop", "ray"): "measures Tune's own event loop",
+}
+
+
+def _modules(folder: str) -> dict[str, Path]:
+    found = {}
+    for file in sorted((ROOT / folder).rglob("*.py")):
+        parts = file.relative_to(ROOT).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = file
+    return found
+
+
+MODULES = _modules("nasbo") | _modules("trainers") | _modules("cluster")
+
+
+def _imports(file: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file}: imports are written in full"
+            module = node.module or ""
+            yield from (
+                f"{module}.{alias.name}" if f"{module}.{alias.name}" in MODULES else module
+                for alias in node.names
+            )
+
+
+def _room(module: str) -> str:
+    return next(r for r in sorted(ROOMS, reverse=True) if module == r or module.startswith(r + "."))
+
+
+def _foreign(name: str) -> str | None:
+    top = name.partition(".")[0]
+    is_ours = top in ("nasbo", "trainers", "cluster") or top in sys.stdlib_module_names
+    return None if is_ours else top
+
+
+@pytest.mark.parametrize("module", [m for m in MODULES if m.partition(".")[0] == "nasbo"])
+def test_room_keeps_to_its_row(module: str) -> None:
+    room, order = _room(module), list(ROOMS)
+    for name in _imports(MODULES[module]):
+        top = name.partition(".")[0]
+        if (module, top) in DEPARTURES:
+            continue
+        if top == "nasbo":
+            above = order.index(_room(name)) <= order.index(room)
+            assert above, f"{module} imports {name}, which is below it"
+        else:
+            assert top not in ("trainers", "cluster"), f"{module} imports {name}"
+        foreign = _foreign(name)
+        assert foreign is None or foreign in ROOMS[room], f"{module} imports {name}"
+
+
+@pytest.mark.parametrize("module", [m for m in MODULES if m.partition(".")[0] == "trainers"])
+def test_trainers_know_neither_nasbo_nor_ray(module: str) -> None:
+    for name in _imports(MODULES[module]):
+        assert not name.startswith(("nasbo", "cluster")), f"{module} imports {name}"
+        assert _foreign(name) in TRAINER_PACKAGES | {None}, f"{module} imports {name}"
+
+
+def test_ray_is_at_home_in_two_rooms() -> None:
+    users = {
+        module for module in MODULES for name in _imports(MODULES[module]) if name[:3] == "ray"
+    }
+    allowed = {module for module, package in DEPARTURES if package == "ray"}
+    strangers = {m for m in users - allowed if not m.startswith(("nasbo.tune", "cluster"))}
+    assert not strangers
+    assert any(module.startswith("nasbo.tune") for module in users)
+
+
+def test_departures_are_still_needed() -> None:
+    for module, package in DEPARTURES:
+        tops = {name.partition(".")[0] for name in _imports(MODULES[module])}
+        assert package in tops, f"{module} no longer imports {package}"
+
+
+def test_cli_imports_trainers_in_the_data_command_alone() -> None:
+    tree = ast.parse(MODULES["nasbo.cli"].read_text(encoding="utf-8"))
+    users = [
+        function.name
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef)
+        for node in ast.walk(function)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("trainers")
+    ]
+    assert users == ["data_cifar10"]

@@ -1,0 +1,235 @@
+"""A sweep's settings and folder: rules, reading, status, tables; and the words of the start."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nasbo.errors import JournalError, NasboError, SpaceError, SweepError
+from nasbo.search import Search
+from nasbo.start import parse_duration, parse_pairs
+from nasbo.sweep import (
+    JOURNAL_FILE,
+    SETTINGS_FILE,
+    SPACE_FILE,
+    Sweep,
+    best_of,
+    create_folder,
+    export_csv,
+    make_sweep,
+    open_folder,
+    read_settings,
+    status,
+)
+
+GOOD = {"space": "svm", "trainer": "own:train"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"trials": 0}, "trials >= 1 must hold, but got 0"),
+        ({"trials": 2.5}, "trials >= 1 must hold, but got 2.5"),
+        ({"trials": True}, "trials >= 1"),
+        ({"batch": 0}, "batch >= 1 must hold, but got 0"),
+        ({"slots": 0}, "slots must be a number >= 1 or auto, got 0"),
+        ({"slots": "many"}, "got 'many'"),
+        ({"mode": "up"}, "mode must be min or max, got 'up'"),
+        ({"schedule": "later"}, "schedule must be round or async, got 'later'"),
+        ({"share": 0}, "0 < share <= 1 must hold, but got 0"),
+        ({"share": 1.5}, "but got 1.5"),
+        ({"share": float("nan")}, "0 < share"),
+        ({"share": "half"}, "bad settings"),
+        ({"cpus_per_trial": -1}, "cpus_per_trial >= 0"),
+        ({"gpus_per_trial": -1}, "gpus_per_trial >= 0"),
+        ({"cpus_per_trial": 0}, "must be above 0"),
+        ({"max_failures": -1}, "max_failures >= 0"),
+        ({"seed": -1}, "seed must be an integer >= 0, got -1"),
+        ({"seed": "x"}, "seed must be an integer >= 0, got 'x'"),
+        ({"time_limit_s": "30m"}, "time_limit_s must be seconds above 0, got '30m'"),
+        ({"deadline_s": 0}, "deadline_s must be seconds above 0, got 0"),
+        ({"trainer_options": [1]}, r"trainer_options must be a mapping, got \[1\]"),
+        ({"trainer": 5}, "trainer must be text, got 5"),
+        ({"method": 5}, "method must be text, got 5"),
+        ({"speed": 5}, "bad settings: .*'speed'"),
+        ({"trainer": None}, "a trainer is needed"),
+    ],
+)
+def test_rules(settings: dict[str, Any], words: str) -> None:
+    with pytest.raises(SweepError, match=words):
+        make_sweep({**GOOD, **settings})
+
+
+def test_defaults_and_shipped_trainers() -> None:
+    sweep = make_sweep({**GOOD, "trials": None})
+    assert (sweep.trials, sweep.method, sweep.schedule, sweep.slots) == (
+        40,
+        "attnbo",
+        "round",
+        "auto",
+    )
+    for space in (
+        "nas_cifar10",
+        "search_spaces/nas_cifar10_conditional.yaml",
+        "nas_cifar10_mine.yaml",
+    ):
+        assert make_sweep({"space": space}).trainer == "trainers.cifar10:train"
+    with pytest.raises(SweepError, match="a trainer is needed: --trainer module:function"):
+        make_sweep({"space": "svm"})
+
+
+def test_settings_from_a_sweep_file_or_a_space(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text("x: {type: float, range: [0...1]}")
+    (tmp_path / "sweep.yaml").write_text("space: mine.yaml\ntrials: 7\ntrainer: own:train\n")
+    (tmp_path / "shipped.yaml").write_text("space: svm\n")
+    assert read_settings(tmp_path / "mine.yaml") == {"space": str(tmp_path / "mine.yaml")}
+    found = read_settings(tmp_path / "sweep.yaml")
+    assert found == {"space": str(tmp_path / "mine.yaml"), "trials": 7, "trainer": "own:train"}
+    assert read_settings(tmp_path / "shipped.yaml")["space"].endswith("svm.yaml")
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "words"),
+    [
+        ("space: svm\nspeed: 3", SweepError, "unknown setting 'speed'; known: space, trainer"),
+        ("space: nowhere", SpaceError, "nowhere: no such file"),
+        ("trials: 3", SpaceError, "bad.yaml:1: 'trials' must be a mapping"),
+        ("[" * 1_000, SpaceError, "bad.yaml:1: is nested too deeply"),
+        ('space: !!int ""', SpaceError, "bad.yaml:1: '' is not a value"),
+        ("space: [", SpaceError, "bad.yaml:1: is not YAML"),
+        ("- 1", SpaceError, "bad.yaml:1: must be a mapping"),
+        ("", SpaceError, "bad.yaml:1: is empty"),
+    ],
+)
+def test_bad_sweep_files(text: str, error: Any, words: str, tmp_path: Path) -> None:
+    (tmp_path / "bad.yaml").write_text(text)
+    with pytest.raises(error, match=words):
+        read_settings(tmp_path / "bad.yaml")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A sweep of nine trials: five finished, one failed, one stopped, two running."""
+    folder = tmp_path / "run"
+    sweep = create_folder(folder, make_sweep({**GOOD, "trials": 12, "method": "random"}))
+    journal = folder / JOURNAL_FILE
+    with Search("svm", method="random", journal=journal, notes=sweep.notes()) as search:
+        for trial in search.ask(9)[:5]:
+            search.tell(trial, float(trial.id), metrics={"loss": 1.0})
+        search.tell(5, error="crashed", message="boom")
+        search.tell(6, -1.0, error="stopped")
+    return folder
+
+
+def test_settings_come_back(folder: Path) -> None:
+    sweep, space = open_folder(folder)
+    assert sweep == Sweep(space="svm", trainer="own:train", trials=12, method="random")
+    assert space.n_subspaces == 4
+    assert folder.stat().st_mode & 0o777 == 0o700
+    with pytest.raises(SweepError, match="holds a sweep already: continue it by nasbo resume"):
+        create_folder(folder, sweep)
+
+
+def test_status(folder: Path) -> None:
+    found = status(folder)
+    assert found["state"] == "interrupted"
+    counts = {key: found[key] for key in ("n_trials", "finished", "running", "failed", "rounds")}
+    assert counts == {"n_trials": 12, "finished": 5, "running": 0, "failed": 2, "rounds": 1}
+    assert found["causes"] == {"crashed": 1, "stopped": 1}
+    assert (found["best"]["trial"], found["best"]["value"]) == (6, -1.0)
+    assert json.loads(json.dumps(found)) == found
+    with Search("svm", method="random", journal=folder / JOURNAL_FILE) as search:
+        assert status(folder)["state"] == "running"
+        assert status(folder)["running"] == 2
+        for trial in search.ask(5):
+            search.tell(trial, 1.0)
+    assert status(folder)["state"] == "finished"
+
+
+def test_status_of_a_sweep_that_has_not_begun(tmp_path: Path) -> None:
+    create_folder(tmp_path / "new", make_sweep(GOOD))
+    found = status(tmp_path / "new")
+    assert (found["finished"], found["rounds"], found["best"]) == (0, 0, None)
+    with pytest.raises(NasboError, match="nothing has finished yet"):
+        best_of(tmp_path / "new")
+
+
+def test_export(folder: Path) -> None:
+    rows = list(csv.DictReader(io.StringIO(export_csv(folder))))
+    first = ["trial", "round", "subspace", "source", "state", "value"]
+    assert list(rows[0]) == [*first, "C", "kernel", "degree", "gamma"]
+    assert [row["trial"] for row in rows] == [str(number) for number in range(9)]
+    assert [row["state"] for row in rows[:7]] == ["finished"] * 5 + ["crashed", "stopped"]
+    assert rows[0]["subspace"] == "kernel=linear"
+    assert rows[0]["degree"] == ""
+    assert float(rows[3]["value"]) == 3.0
+    assert best_of(folder).config["kernel"] == rows[6]["kernel"]
+
+
+def test_export_of_lists(tmp_path: Path) -> None:
+    create_folder(tmp_path / "run", make_sweep({"space": "nas_cifar10_conditional"}))
+    journal = tmp_path / "run" / JOURNAL_FILE
+    with Search("nas_cifar10_conditional", method="random", journal=journal) as search:
+        (trial,) = search.ask(1)
+    (row,) = csv.DictReader(io.StringIO(export_csv(tmp_path / "run")))
+    ratios = ["-" if ratio is None else str(ratio) for ratio in trial.config["expand_ratio"]]
+    assert row["expand_ratio"].split(" ") == ratios
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "error", "words"),
+    [
+        (SETTINGS_FILE, None, SweepError, "holds no sweep"),
+        (SETTINGS_FILE, "[", SweepError, "sweep.yaml: cannot be read"),
+        (SETTINGS_FILE, "- 1", SweepError, "must be a mapping of settings"),
+        (SETTINGS_FILE, "space: svm\ntrainer: a:b\ntrials: 0", SweepError, "trials >= 1"),
+        (SPACE_FILE, "x: 1", SweepError, "copy of its space is broken: .*space.yaml:1:"),
+        (SPACE_FILE, None, SweepError, "copy of its space is broken"),
+        (JOURNAL_FILE, "junk\n", JournalError, "journal.jsonl:1: "),
+        (SPACE_FILE, "x: {type: int, range: [0...2]}", JournalError, "another search space"),
+    ],
+)
+def test_broken_folders(name: str, text: str | None, error: Any, words: str, folder: Path) -> None:
+    (folder / name).unlink()
+    if text is not None:
+        (folder / name).write_text(text)
+    with pytest.raises(error, match=words):
+        status(folder)
+
+
+def test_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(SweepError, match="cannot be written"):
+        create_folder(tmp_path / "file" / "run", make_sweep(GOOD))
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("90", 90), ("90s", 90), ("30m", 1800), ("1.5h", 5400), (" 2 d ", 172_800), ("0s", 0)],
+)
+def test_durations(text: str, seconds: float) -> None:
+    assert parse_duration(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "soon", "-1s", "1h30m", "1w", "nan"])
+def test_bad_durations(text: str) -> None:
+    with pytest.raises(SweepError, match="a time must be like 90s, 30m or 12h, got"):
+        parse_duration(text)
+
+
+def test_pairs() -> None:
+    assert parse_pairs(["a=1", "b=x=y", "c=[1, 2]", "d=", "e=true"]) == {
+        "a": 1,
+        "b": "x=y",
+        "c": [1, 2],
+        "d": None,
+        "e": True,
+    }
+    for bad in ("a", "=1", "", "a=["):
+        with pytest.raises(SweepError, match=r"must be key=value|cannot be read"):
+            parse_pairs([bad])

@@ -1,0 +1,149 @@
+"""``module:function`` to a trainer, and exceptions to causes."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nasbo.errors import SweepError
+from nasbo.trainer import cause_of, load_trainer
+
+_numbers = itertools.count()
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
+    """Writes a module of a new name into a folder of its own."""
+    monkeypatch.setattr("sys.path", list(sys.path))
+
+    def write(text: str) -> str:
+        name = f"own_trainer_{next(_numbers)}"
+        (tmp_path / f"{name}.py").write_text(text)
+        return name
+
+    return write
+
+
+class Told:
+    folder, seed = Path(), 0
+    options: Mapping[str, Any] = {"scale": 2}
+
+    def report(self, metrics: dict[str, float]) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("signature", "takes_session"),
+    [
+        ("config", False),
+        ("config, session", True),
+        ("config, session=None", True),
+        ("config, scale=1", False),
+        ("config, /", False),
+        ("config, *, scale=1", False),
+        ("config, own_name", True),
+    ],
+)
+def test_signatures(
+    signature: str, takes_session: bool, module: Callable[[str], str], tmp_path: Path
+) -> None:
+    name = module(f"def train({signature}):\n    return config['x'] * 2\n")
+    trainer = load_trainer(f"{name}:train", tmp_path)
+    assert trainer.takes_session is takes_session
+    assert trainer({"x": 3}, Told()) == 6
+
+
+def test_what_the_module_offers(module: Callable[[str], str], tmp_path: Path) -> None:
+    name = module(
+        "METRIC, MODE = 'accuracy', 'max'\n"
+        "def train(config): return 1.0\n"
+        "def summary(config): return {'n': 1}\n"
+        "def fingerprint(config): return 'f'\n"
+        "def check(config): raise ValueError('no')\n"
+    )
+    trainer = load_trainer(f"{name}:train", tmp_path)
+    assert (trainer.metric, trainer.mode) == ("accuracy", "max")
+    assert trainer.summary is not None
+    assert trainer.summary({}) == {"n": 1}
+    assert trainer.fingerprint is not None
+    assert trainer.fingerprint({}) == "f"
+    assert trainer.check is not None
+    plain = load_trainer(f"{module('def train(config): return 1')}:train", tmp_path)
+    assert (plain.metric, plain.summary, plain.check) == (None, None, None)
+
+
+def test_module_of_the_working_directory(
+    module: Callable[[str], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert load_trainer(f"{module('def go(config): return 5')}:go")({}, Told()) == 5
+
+
+@pytest.mark.parametrize(
+    "path", ["", "module", ":train", "module:", "a b", "./x.py:train", "a/b:f", "..:f"]
+)
+def test_not_module_and_function(path: str) -> None:
+    with pytest.raises(SweepError, match="must be module:function, got"):
+        load_trainer(path)
+
+
+@pytest.mark.parametrize("path", ["no_such_module:train", "nasbo.no_such:train"])
+def test_missing_module(path: str, tmp_path: Path) -> None:
+    with pytest.raises(SweepError, match=r"no module|No module"):
+        load_trainer(path, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("def other(config): pass", "has no function 'train'; it has: other"),
+        ("train = 3", "has no function 'train'"),
+        ("def train(): pass", "must take"),
+        ("import no_such_thing", "No module named 'no_such_thing'"),
+        ("1 / 0", r"ZeroDivisionError at own_trainer_\d+.py:1: division by zero"),
+        ("def (", "SyntaxError"),
+    ],
+)
+def test_broken_modules(
+    text: str, words: str, module: Callable[[str], str], tmp_path: Path
+) -> None:
+    with pytest.raises(SweepError, match=words):
+        load_trainer(f"{module(text)}:train", tmp_path)
+
+
+def test_builtin_without_signature() -> None:
+    assert load_trainer("builtins:max").takes_session is False
+
+
+class OutOfMemoryError(RuntimeError):
+    """Stands for the one of torch, known by its name."""
+
+
+class DivergedError(RuntimeError):
+    cause = "diverged"
+
+
+class BoastingError(RuntimeError):
+    cause = "boredom"
+
+
+@pytest.mark.parametrize(
+    ("error", "cause"),
+    [
+        (MemoryError(), "oom"),
+        (OutOfMemoryError(), "oom"),
+        (FloatingPointError(), "diverged"),
+        (OverflowError(), "diverged"),
+        (ZeroDivisionError(), "diverged"),
+        (DivergedError(), "diverged"),
+        (BoastingError(), "crashed"),
+        (ValueError(), "crashed"),
+        (KeyboardInterrupt(), "crashed"),
+    ],
+)
+def test_causes(error: BaseException, cause: str) -> None:
+    assert cause_of(error) == cause
