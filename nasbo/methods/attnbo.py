@@ -1,0 +1,151 @@
+"""History comes in; the configs of the largest expected improvement under one global GP go out."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from nasbo.acquisition import ACQUISITIONS, Acquisition, Chooser, Found, default_acquisition
+from nasbo.errors import NasboError
+from nasbo.history import config_key
+from nasbo.methods.base import Method, Suggestion, Task
+from nasbo.space import Space, Subspace
+from nasbo.surrogates.attention import AttentionGP, AttentionSettings, Training
+from nasbo.surrogates.base import Surrogate
+from nasbo.surrogates.encoder import (
+    EMBEDDINGS,
+    POOLINGS,
+    Embedding,
+    EncoderShape,
+    FrozenEncoder,
+    Pooling,
+)
+from nasbo.surrogates.structured import StructuredGP
+
+Array = NDArray[np.float64]
+
+PRESETS = ("default", "paper")
+SWITCH = ("on", "off")
+
+
+class AttnBO(Method):
+    """Attention-based Bayesian optimisation over conditional spaces.
+
+    One GP over all subspaces; log-EI is maximised in each of them (or in sampled ones, where there
+    are too many), and the best config of each subspace is suggested, best first.
+
+    Args:
+        space: what to search.
+        seed: of all random numbers.
+        preset: ``default`` is a sum of structured kernels with a small attention component;
+            ``paper`` is the attention deep-kernel GP of the AttnBO paper, appendix B.1.
+        learning_rate: of the paper preset's training: 0.001 (appendix B.1.3) if not given;
+            section 5 of the paper has 0.01.
+        embedding: of the tokens, ``structure`` or ``none`` (appendix E).
+        pooling: over the tokens, ``mean`` or ``token`` (appendix E).
+        attention: ``on`` or ``off``: the attention component of the default preset.
+        acquisition: ``auto``, ``log_ei``, ``sampled_log_ei`` or ``thompson``.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        seed: int = 0,
+        *,
+        preset: str = "default",
+        learning_rate: float | None = None,
+        embedding: str = "structure",
+        pooling: str = "mean",
+        attention: str | bool = "on",
+        acquisition: str = "auto",
+    ) -> None:
+        super().__init__(space, seed)
+        if isinstance(attention, bool):  # YAML reads on and off as booleans
+            attention = "on" if attention else "off"
+        _check("preset", preset, PRESETS)
+        _check("embedding", embedding, EMBEDDINGS)
+        _check("pooling", pooling, POOLINGS)
+        _check("attention", attention, SWITCH)
+        self.preset = preset
+        self.acquisition = _acquisition(space, acquisition)
+        self._settings = AttentionSettings(
+            EncoderShape(embedding=cast(Embedding, embedding), pooling=cast(Pooling, pooling)),
+            Training(_learning_rate(learning_rate, preset)),
+        )
+        self._has_attention = _has_attention(preset, attention)
+        self._structured: StructuredGP | None = None
+
+    def propose(self, task: Task) -> list[Suggestion]:
+        observations = task.observations
+        started = time.perf_counter()
+        surrogate = self.make_surrogate(task.torch_seed)
+        surrogate.fit(observations)
+        fit_s = time.perf_counter() - started
+        subspaces = [self.space.subspace_of(config) for config in task.pending]
+        places = [s.encode(c) for s, c in zip(subspaces, task.pending, strict=True)]
+        surrogate = surrogate.with_pending(subspaces, places)
+
+        def is_taken(subspace: Subspace, x: Array) -> bool:
+            return config_key(subspace.decode(x)) in task.taken
+
+        chooser = Chooser(self.space, observations, task.rng, is_taken)
+        found = chooser.choose(surrogate, self.acquisition, task.n)
+        info = {"acquisition": self.acquisition, "preset": self.preset, "fit_s": round(fit_s, 3)}
+        return [_suggestion(surrogate, one, info) for one in found]
+
+    def make_surrogate(self, seed: int = 0) -> Surrogate:
+        """The surrogate of the chosen preset, not fitted."""
+        if self.preset == "paper":
+            return AttentionGP(self.space, self._settings, seed)
+        if self._structured is None:
+            shape = self._settings.shape
+            frozen = None
+            if self._has_attention:
+                frozen = FrozenEncoder(self.space, shape.embedding, shape.pooling)
+            self._structured = StructuredGP(self.space, frozen)
+        return self._structured
+
+
+def _suggestion(surrogate: Surrogate, found: Found, info: dict[str, Any]) -> Suggestion:
+    with torch.no_grad():
+        mean, variance = surrogate.posterior(found.subspace, torch.from_numpy(found.x[None]))
+    score = "draw" if info["acquisition"] == "thompson" else "log_ei"
+    thought = {score: found.score, "mean": float(mean), "sd": float(variance.sqrt())}
+    return Suggestion(found.subspace.decode(found.x), "model", info | thought)
+
+
+def _check(option: str, value: object, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise NasboError(f"{option} must be one of {', '.join(known)}, got {value!r}")
+
+
+def _acquisition(space: Space, name: str) -> Acquisition:
+    _check("acquisition", name, ("auto", *ACQUISITIONS))
+    if name == "auto":
+        return default_acquisition(space)
+    if name == "log_ei" and not space.is_listable:
+        raise NasboError(
+            f"acquisition 'log_ei' visits every subspace, but there are {space.n_subspaces}: "
+            "use 'auto', 'sampled_log_ei' or 'thompson'"
+        )
+    return cast(Acquisition, name)
+
+
+def _learning_rate(value: float | None, preset: str) -> float:
+    if value is None:
+        return Training().learning_rate
+    if preset != "paper":
+        raise NasboError(f"learning_rate is for preset 'paper', got it with {preset!r}")
+    if not isinstance(value, int | float) or not 0 < value <= 1:
+        raise NasboError(f"0 < learning_rate <= 1 must hold, but got {value!r}")
+    return float(value)
+
+
+def _has_attention(preset: str, attention: str) -> bool:
+    if preset == "paper" and attention == "off":
+        raise NasboError("attention can be 'off' in preset 'default' only")
+    return attention == "on"

@@ -1,0 +1,57 @@
+"""Scores come in; scores without the long tail of terrible configs go out.
+
+Transforms that follow all scores drift as good configs pile up and lock a search in, so the
+strength of this one is decided by the initial design alone.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+MIN_ANCHOR = 8
+SHIFTS = (4.0, 2.0, 1.0, 0.5, 0.3)
+"""From a mild to a strong logarithm, in units of (median of the design - best so far)."""
+
+
+def straighten(y: Array, n_design: int) -> Array:
+    """Log-transform scores if the design is skewed towards bad ones, as mildly as will do.
+
+    Args:
+        y: scores, larger is better, shape (n,).
+        n_design: how many rows at the front are the design; at least ``MIN_ANCHOR`` rows are
+            taken where there are as many.
+
+    Returns:
+        Scores, larger is better, shape (n,), in the same order.
+    """
+    loss = -y
+    anchor = loss[: max(n_design, min(len(loss), MIN_ANCHOR))]
+    allowed = math.sqrt(6.0 / len(anchor))
+    if skewness(anchor) <= allowed:
+        return y
+    best = float(loss.min())
+    height = max(float(np.median(anchor)) - best, 1e-9 * float(np.ptp(anchor)))
+    for shift in SHIFTS:
+        if skewness(np.log(anchor - best + shift * height)) <= allowed:
+            break
+    transformed: Array = -np.log(loss - best + shift * height)
+    return transformed
+
+
+def skewness(values: Array) -> float:
+    """Third standardised moment; 0 for constant values."""
+    centred = values - values.mean()
+    return float(np.mean((centred / max(float(values.std()), 1e-12)) ** 3))
+
+
+def standardise(y: Array) -> tuple[Array, float, float]:
+    """Scores with mean 0 and sd 1, the mean and the sd; constant scores become 0."""
+    mean, sd = float(y.mean()), float(y.std())
+    if sd <= 1e-12 * float(np.abs(y).max()):
+        return np.zeros_like(y), mean, 1.0
+    return (y - mean) / sd, mean, sd

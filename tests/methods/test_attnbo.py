@@ -1,0 +1,158 @@
+"""The method attnbo: options, batches, repeats, and that it finds optima."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from nasbo.errors import NasboError
+from nasbo.history import config_key
+from nasbo.methods.attnbo import AttnBO
+from nasbo.search import Search
+from nasbo.space import Config, load_space
+from nasbo.surrogates.attention import AttentionGP
+
+ROOT = Path(__file__).parents[2]
+
+
+def jenatton(config: Config) -> float:
+    inner = {"x4": 0.1, "x5": 0.2, "x6": 0.3, "x7": 0.4}
+    (name,) = inner.keys() & config.keys()
+    return float(config[name] ** 2 + inner[name] + config.get("r8", config.get("r9")))
+
+
+def after_design(space: str = "simulation", seed: int = 0, **options: Any) -> Search:
+    search = Search(space, method="attnbo", mode="min", seed=seed, **options)
+    for trial in search.ask(8):
+        search.tell(trial, jenatton(trial.config))
+    return search
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"preset": "huge"}, "preset must be one of default, paper, got 'huge'"),
+        ({"embedding": "names"}, "embedding must be one of structure, none"),
+        ({"pooling": "max"}, "pooling must be one of mean, token"),
+        ({"attention": "maybe"}, "attention must be one of on, off"),
+        ({"acquisition": "ucb"}, "acquisition must be one of auto, log_ei"),
+        ({"learning_rate": 0.01}, "learning_rate is for preset 'paper'"),
+        ({"preset": "paper", "learning_rate": -1}, "0 < learning_rate"),
+        ({"preset": "paper", "attention": "off"}, "attention can be 'off' in preset 'default'"),
+    ],
+)
+def test_bad_options_name_the_known_ones(options: dict[str, Any], text: str) -> None:
+    with pytest.raises(NasboError, match=text.split(",")[0]):
+        AttnBO(load_space("simulation"), **options)
+
+
+def test_visiting_every_one_of_too_many_subspaces_is_refused() -> None:
+    with pytest.raises(NasboError, match="21760"):
+        AttnBO(load_space("nas_cifar10_conditional"), acquisition="log_ei")
+
+
+def test_options_reach_the_surrogates() -> None:
+    space = load_space("simulation")
+    paper = AttnBO(
+        space, preset="paper", learning_rate=0.01, embedding="none", pooling="token"
+    ).make_surrogate(7)
+    assert isinstance(paper, AttentionGP)
+    assert paper.settings.training.learning_rate == 0.01
+    assert (paper.settings.shape.embedding, paper.settings.shape.pooling) == ("none", "token")
+    assert paper.seed == 7
+    sizes = {
+        attention: len(AttnBO(space, attention=attention).make_surrogate().priors.means)
+        for attention in (True, False, "off")
+    }
+    assert sizes[True] == sizes[False] + 2 == sizes["off"] + 2
+
+
+def test_round_has_the_best_config_of_every_subspace() -> None:
+    search = after_design()
+    trials = search.ask(4)
+    assert sorted(trial.subspace for trial in trials) == [0, 1, 2, 3]
+    assert [trial.source for trial in trials] == ["model"] * 4
+    scores = [trial.info["log_ei"] for trial in trials]
+    assert scores == sorted(scores, reverse=True)
+    assert {trial.info["acquisition"] for trial in trials} == {"log_ei"}
+
+
+def test_larger_batches_and_pending_configs_do_not_repeat() -> None:
+    search = after_design()
+    trials = search.ask(3) + search.ask(6)
+    assert len({config_key(trial.config) for trial in search.history.trials}) == 17
+    assert all(trial.source == "model" for trial in trials)
+
+
+def test_pending_configs_change_the_next_one() -> None:
+    alone, busy = after_design(), after_design()
+    (first,) = alone.ask(1)
+    (running,) = busy.ask(1)
+    assert running.config == first.config
+    (second,) = busy.ask(1)
+    name = next(n for n in ("x4", "x5", "x6", "x7") if n in first.config)
+    is_elsewhere = name not in second.config
+    assert is_elsewhere or abs(second.config[name] - first.config[name]) > 0.05
+
+
+def test_it_finds_the_optimum_of_the_simulation() -> None:
+    search = after_design(seed=4)
+    for _ in range(5):
+        for trial in search.ask(4):
+            search.tell(trial, jenatton(trial.config))
+    assert search.best.value < 0.105
+    assert all(trial.source in ("design", "model") for trial in search.history.trials)
+
+
+def test_constant_scores_do_not_need_a_fallback() -> None:
+    search = Search("svm", method="attnbo", seed=1)
+    for _ in range(12):
+        (trial,) = search.ask(1)
+        search.tell(trial, 1.0)
+    assert {trial.source for trial in search.history.trials} == {"design", "model"}
+
+
+@pytest.mark.parametrize(
+    "options", [{"attention": "off"}, {"embedding": "none"}, {"acquisition": "thompson"}]
+)
+def test_variants_run(options: dict[str, Any]) -> None:
+    trials = after_design(**options).ask(2)
+    assert [trial.source for trial in trials] == ["model", "model"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("learning_rate", [None, 0.01])
+def test_the_papers_preset_runs(learning_rate: float | None) -> None:
+    (trial,) = after_design(preset="paper", learning_rate=learning_rate).ask(1)
+    assert trial.source == "model"
+    assert trial.info["preset"] == "paper"
+
+
+def test_many_subspaces_say_how_they_were_searched() -> None:
+    search = Search("nas_cifar10_conditional", method="attnbo", mode="max", seed=0)
+    for trial in search.ask(24):
+        search.tell(trial, trial.config["learning_rate"])
+    (trial,) = search.ask(1)
+    assert trial.source == "model"
+    assert trial.info["acquisition"] == "sampled_log_ei"
+
+
+PROGRAM = """
+import json, sys, torch
+from tests.methods.test_attnbo import after_design
+torch.set_num_threads(int(sys.argv[1]))
+print(json.dumps([trial.config for trial in after_design(seed=2).ask(5)]))
+"""
+
+
+def test_another_process_suggests_the_same() -> None:
+    run = [sys.executable, "-W", "ignore", "-c", PROGRAM, str(torch.get_num_threads())]
+    there = subprocess.run(run, capture_output=True, check=True, cwd=ROOT).stdout
+    here = [trial.config for trial in after_design(seed=2).ask(5)]
+    assert json.loads(there) == here

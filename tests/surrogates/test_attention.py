@@ -1,0 +1,163 @@
+"""The attention deep-kernel GP of the paper, mostly in a small size."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from nasbo.space import Config, load_space
+from nasbo.surrogates.attention import AttentionGP, AttentionSettings, Training
+from nasbo.surrogates.base import FitError, Observations, as_batches
+from nasbo.surrogates.encoder import EncoderShape, FrozenEncoder, make_encoder
+from nasbo.tokens import Tokenizer
+
+from .conftest import Observe
+
+SHAPE = EncoderShape(embedding_width=8, n_blocks=2, inner=32, hidden=(16,), output=8)
+QUICK = AttentionSettings(SHAPE, Training(learning_rate=0.01, epochs=40))
+
+
+def valley(config: Config) -> float:
+    return -((config["C"] / 1000 - 0.4) ** 2) * 8 - (config["kernel"] == "rbf")
+
+
+def test_the_defaults_are_the_papers() -> None:
+    settings = AttentionSettings()
+    encoder = make_encoder(load_space("simulation"), settings.shape, 0, torch.float32)
+    assert encoder.name.weight.shape == (10, 64)
+    assert encoder.dimension.weight.shape == (1, 64)
+    assert encoder.value.weight.shape == (64, 1)
+    assert len(encoder.blocks.layers) == 6
+    block = encoder.blocks.layers[0]
+    assert (block.self_attn.embed_dim, block.self_attn.num_heads) == (256, 2)
+    assert block.linear1.out_features == 512
+    widths = [layer.out_features for layer in encoder.project if hasattr(layer, "out_features")]
+    assert widths == [128, 128, 128, 32, 32]
+    assert settings.training == Training(learning_rate=0.001, epochs=100, halve_every=30)
+
+
+def test_training_raises_the_likelihood_and_fits(observe: Observe) -> None:
+    space = load_space("svm")
+    seen = observe(space, valley, n=32)
+    z = (seen.y - seen.y.mean()) / seen.y.std()
+    trained, raw = (
+        AttentionGP(space, QUICK),
+        AttentionGP(space, replace(QUICK, training=Training(epochs=0))),
+    )
+    errors = []
+    for model in (trained, raw):
+        model.fit(seen)
+        errors.append(np.mean((model.posteriors(seen.batches)[0].numpy() - z) ** 2))
+    assert errors[0] < 0.5 * errors[1]
+    assert trained.likelihood.noise < raw.likelihood.noise
+
+
+def test_a_row_does_not_feel_its_neighbours_in_the_batch(observe: Observe) -> None:
+    space = load_space("cash")
+    model = AttentionGP(space, QUICK)
+    seen = observe(space, lambda config: float(len(config)), n=12)
+    model.fit(seen)
+    together = model.posteriors(seen.batches)[0]
+    alone = [model.posteriors([batch])[0] for batch in seen.batches]
+    assert torch.allclose(together, torch.cat(alone), atol=1e-5)
+
+
+def test_pending_and_joint_posteriors(observe: Observe) -> None:
+    space = load_space("svm")
+    model = AttentionGP(space, QUICK)
+    seen = observe(space, valley, n=12)
+    model.fit(seen)
+    rows = observe(space, valley, n=3, seed=9)
+    extended = model.with_pending(rows.subspaces, rows.x)
+    before, after = model.posteriors(rows.batches), extended.posteriors(rows.batches)
+    assert torch.allclose(before[0], after[0], atol=1e-5)
+    assert (after[1] < before[1]).all()
+    mean, covariance = model.joint_posterior(rows.batches)
+    assert torch.allclose(mean, before[0], atol=1e-6)
+    assert torch.allclose(covariance.diagonal(), before[1], atol=1e-6)
+    assert model.with_pending([], []) is model
+
+
+@pytest.mark.parametrize("pooling", ["mean", "token"])
+def test_attention_map_covers_the_tokens(pooling: str, observe: Observe) -> None:
+    space = load_space("cash")
+    shape = replace(SHAPE, pooling=pooling)
+    model = AttentionGP(space, AttentionSettings(shape, Training(epochs=2)))
+    model.fit(observe(space, lambda config: float(len(config)), n=6))
+    subspace = space.subspace(0)
+    x = torch.full((subspace.n_free,), 0.5, dtype=torch.float64)
+    attention = model.attention_map(subspace, x)
+    assert attention.shape == (subspace.n_parameters, subspace.n_parameters)
+    rest = 0.0 if pooling == "mean" else 0.5  # some of it goes to the extra token
+    assert (attention.sum(1) <= 1 + 1e-6).all()
+    assert (attention.sum(1) > 1 - rest - 1e-6).all()
+
+
+def test_embedding_none_sees_values_only() -> None:
+    space = load_space("svm")
+    x = torch.tensor([[0.2, 0.9]], dtype=torch.float64)
+    tokens = Tokenizer(space).batch([(space.subspace(2), x)])
+    renamed = replace(tokens, names=tokens.names.flip(1), fathers=tokens.fathers.flip(1))
+    is_same = {}
+    for embedding in ("structure", "none"):
+        encoder = make_encoder(space, replace(SHAPE, embedding=embedding), 0, torch.float64)
+        is_same[embedding] = torch.allclose(encoder(tokens), encoder(renamed))
+    assert is_same == {"structure": False, "none": True}
+
+
+def test_pooling_by_token_differs_from_the_mean() -> None:
+    space = load_space("svm")
+    tokens = Tokenizer(space).batch([(space.subspace(0), torch.rand(2, 1, dtype=torch.float64))])
+    mean, token = (
+        make_encoder(space, replace(SHAPE, pooling=pooling), 0, torch.float64)(tokens)
+        for pooling in ("mean", "token")
+    )
+    assert mean.shape == token.shape == (2, 8)
+    assert not torch.allclose(mean, token)
+
+
+def test_same_seed_same_posterior(observe: Observe) -> None:
+    space = load_space("svm")
+    seen = observe(space, valley, n=10)
+    means = []
+    for seed in (1, 1, 2):
+        model = AttentionGP(space, QUICK, seed=seed)
+        model.fit(seen)
+        means.append(model.posteriors(seen.batches)[0])
+    assert torch.equal(means[0], means[1])
+    assert not torch.equal(means[0], means[2])
+
+
+def test_unusable_scores_are_a_fit_error_and_constant_ones_are_not(observe: Observe) -> None:
+    space = load_space("svm")
+    seen = observe(space, lambda config: 1.0, n=6)
+    AttentionGP(space, QUICK).fit(seen)
+    bad = Observations(space, seen.subspaces, seen.x, np.array([np.nan] * 6))
+    with pytest.raises(FitError, match="finite"):
+        AttentionGP(space, QUICK).fit(bad)
+
+
+def test_training_that_diverges_is_a_fit_error(observe: Observe) -> None:
+    space = load_space("svm")
+    wild = AttentionSettings(SHAPE, Training(learning_rate=1e30, epochs=5))
+    with pytest.raises(FitError):
+        AttentionGP(space, wild).fit(observe(space, valley, n=6))
+
+
+def test_frozen_features_are_standardised_and_move_with_the_values() -> None:
+    space, rng = load_space("nas_cifar10"), np.random.default_rng(5)
+    encode = FrozenEncoder(space)
+    subspaces = [space.random_subspace(rng) for _ in range(60)]
+    features = encode(as_batches(subspaces, [s.sample(1, rng)[0] for s in subspaces]))
+    assert features.shape == (60, encode.n_features)
+    assert features.mean(0).abs().max() < 0.7
+    assert 0.4 < features.std(0).min() <= features.std(0).max() < 2.0
+    x = torch.full((1, subspaces[0].n_free), 0.5, dtype=torch.float64, requires_grad=True)
+    encode([(subspaces[0], x)]).square().sum().backward()
+    assert x.grad is not None
+    assert (x.grad.abs() > 0).all()
+    size = subspaces[0].n_parameters
+    assert encode.attention_map(subspaces[0], x[0].detach()).shape == (size, size)

@@ -1,0 +1,66 @@
+"""The evidence on lists of pairs against the dense formula."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from nasbo.space import load_space
+from nasbo.surrogates.base import FitError
+from nasbo.surrogates.evidence import JITTER, Evidence, maximise
+from nasbo.surrogates.structured import StructuredGP
+
+
+def evidence_of(name: str, n: int) -> tuple[StructuredGP, Evidence, np.ndarray, list]:
+    space, rng = load_space(name), np.random.default_rng(0)
+    subspaces = [space.random_subspace(rng) for _ in range(n)]
+    batches = [(s, torch.from_numpy(s.sample(1, rng))) for s in subspaces]
+    model = StructuredGP(space)
+    rows = model._rows(batches)
+    y = rng.standard_normal(n)
+    terms = [t for kernel in model._kernels for t in kernel.pair_terms(kernel.features(rows))]
+    return model, Evidence(terms, y, model.priors, model._noise), y, model._featurise(rows)
+
+
+@pytest.mark.parametrize("name", ["cash", "nas_cifar10", "nas_cifar10_conditional"])
+def test_value_is_the_negative_log_posterior(name: str) -> None:
+    model, evidence, y, rows = evidence_of(name, 15)
+    rng = np.random.default_rng(1)
+    means, sds = np.array(model.priors.means), np.array(model.priors.sds)
+    theta = means + 0.3 * rng.standard_normal(len(means))
+    model.theta = torch.from_numpy(theta)
+    K = (model._gram(rows, rows) + math.exp(theta[model._noise]) * torch.eye(15)).numpy()
+    K += JITTER * np.eye(15)
+    _, log_determinant = np.linalg.slogdet(K)
+    likelihood = -0.5 * (y @ np.linalg.solve(K, y) + log_determinant + 15 * math.log(2 * math.pi))
+    prior = -0.5 * (((theta - means) / sds) ** 2).sum()
+    assert evidence(theta)[0] == pytest.approx(-likelihood - prior, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["cash", "nas_cifar10"])
+def test_gradient_is_the_derivative(name: str) -> None:
+    model, evidence, _, _ = evidence_of(name, 12)
+    theta = np.array(model.priors.means) + 0.2
+    _, gradient = evidence(theta)
+    step = 1e-5
+    for at in range(0, len(theta), 5):
+        move = np.zeros_like(theta)
+        move[at] = step
+        slope = (evidence(theta + move)[0] - evidence(theta - move)[0]) / (2 * step)
+        assert gradient[at] == pytest.approx(slope, abs=1e-6)
+
+
+def test_maximise_improves_on_the_prior_means() -> None:
+    model, evidence, _, _ = evidence_of("cash", 20)
+    best = maximise(evidence, model.priors, 60)
+    assert evidence(best)[0] < evidence(np.array(model.priors.means))[0] - 0.1
+
+
+def test_scores_that_are_not_finite_are_a_fit_error() -> None:
+    model, evidence, _, _ = evidence_of("cash", 5)
+    evidence._y[0] = np.nan
+    with pytest.raises(FitError, match="finite"):
+        maximise(evidence, model.priors, 5)

@@ -1,0 +1,43 @@
+"""The output transform: mild, monotone, anchored at the design."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nasbo.surrogates.transform import skewness, standardise, straighten
+
+
+def with_tail(n: int = 16) -> np.ndarray:
+    """Scores with a long tail of terrible ones."""
+    return -np.exp(np.random.default_rng(0).standard_normal(n) * 2)
+
+
+def test_scores_without_a_tail_stay() -> None:
+    y = np.random.default_rng(0).random(16)
+    assert straighten(y, 16) is y
+
+
+def test_a_tail_of_good_scores_stays() -> None:
+    y = -with_tail()
+    assert straighten(y, 16) is y
+
+
+def test_a_tail_of_bad_scores_is_straightened_in_order() -> None:
+    y = with_tail()
+    transformed = straighten(y, 16)
+    assert abs(skewness(transformed)) < abs(skewness(y))
+    assert (np.argsort(transformed) == np.argsort(y)).all()
+
+
+def test_only_the_design_decides() -> None:
+    design = np.random.default_rng(0).random(16)
+    y = np.concatenate([design, with_tail()])
+    assert straighten(y, 16) is y
+
+
+def test_standardise_takes_constant_scores() -> None:
+    z, mean, sd = standardise(np.full(5, 3.0))
+    assert z.tolist() == [0.0] * 5
+    assert (mean, sd) == (3.0, 1.0)
+    z, _, _ = standardise(np.array([1e-9, 2e-9, 3e-9]))
+    assert np.isclose(z.std(), 1.0)
