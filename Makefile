@@ -29,7 +29,7 @@ $(STAMP): requirements.lock pyproject.toml
 
 demo: setup
 	$(BIN)/nasbo data cifar10
-	$(BIN)/nasbo run search_spaces/nas_cifar10.yaml -o recipe=proxy --trials 20 --slots 2 --dir runs/demo --or-resume
+	$(BIN)/nasbo run search_spaces/nas_cifar10.yaml -o recipe=proxy --trials 16 --slots 2 --dir runs/demo --or-resume
 
 test: setup
 	$(BIN)/python -m pytest -m "not slow and not gpu" --cov --cov-report=term:skip-covered --cov-fail-under=90

@@ -258,6 +258,18 @@ def bench_event_loop(fit_seconds: float) -> None:
     )
 
 
+@bench.command("journal")
+@click.option("--folder", type=click.Path(path_type=Path), default=Path("."), help="Its disk.")
+@click.option("--trials", default=10_000, show_default=True, help="Size of the journal opened.")
+def bench_journal(folder: Path, trials: int) -> None:
+    """What the journal costs per trial, and how long a large one takes to open."""
+    from nasbo.bench.journal import measure_journal
+
+    found = measure_journal(folder, trials)
+    click.echo(f"writing: {found.per_trial_ms:.2f} ms per trial (median, forced to disk)")
+    click.echo(f"opening: {found.open_s:.2f} s for {found.n_trials} trials, {found.size_mb:.1f} MB")
+
+
 def _console() -> Any:
     from rich.console import Console
 

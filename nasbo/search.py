@@ -71,10 +71,10 @@ class Search:
             options=json_safe(options),
             **json_safe(notes or {}),
         )
-        self._journal = Journal(Path(journal)) if journal is not None else None
+        self.journal = Journal(Path(journal)) if journal is not None else None
         self._returned: deque[int] = deque()
         self.events = []
-        self._begin(self._journal.events if self._journal else past)
+        self._begin(self.journal.events if self.journal else past)
 
     def _begin(self, past: Sequence[Event]) -> None:
         try:
@@ -245,8 +245,8 @@ class Search:
         """Write events to the journal, then to the history: what is known is on disk."""
         if not events:
             return
-        if self._journal:
-            self._journal.append(*events, sync=sync)
+        if self.journal:
+            self.journal.append(*events, sync=sync)
         for item in events:
             self._apply(item)
 
@@ -257,8 +257,8 @@ class Search:
 
     def close(self) -> None:
         """Give the journal back to other processes."""
-        if self._journal:
-            self._journal.close()
+        if self.journal:
+            self.journal.close()
 
     def __enter__(self) -> Search:
         return self

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import inspect
 import os
@@ -15,6 +16,9 @@ from typing import Any, Protocol
 from nasbo.errors import SweepError
 from nasbo.history import CAUSES
 from nasbo.space import Config
+
+STORAGE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ESTALE, errno.EIO)
+"""A disk that is full, read-only or gone: no fault of the config."""
 
 
 class Session(Protocol):
@@ -121,6 +125,8 @@ def cause_of(error: BaseException) -> str:
     own = getattr(error, "cause", None)
     if own in CAUSES:
         return str(own)
+    if isinstance(error, OSError) and error.errno in STORAGE_ERRORS:
+        return "lost"
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
         return "oom"
     return "diverged" if isinstance(error, ArithmeticError) else "crashed"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -21,6 +23,8 @@ Acquisition = Literal["log_ei", "sampled_log_ei", "thompson"]
 ACQUISITIONS: tuple[Acquisition, ...] = ("log_ei", "sampled_log_ei", "thompson")
 MAX_VISITED_SUBSPACES = 64
 """Up to here EI is maximised in every subspace; above, in sampled ones."""
+VISIT_EVERY = 4
+"""A batch that cannot hold all subspaces may lock into a few; so often one goes to the others."""
 N_PROMISING = 8
 _FULL_STARTS = 16
 
@@ -34,18 +38,24 @@ class Chooser:
         observations: what the surrogate has seen.
         rng: for all draws.
         is_taken: whether a config must not be suggested.
+        pending: subspaces of the running configs.
+        visit_every: at every how many configs the least tried subspace comes first, where not all
+            subspaces have room; 0 for never.
     """
 
     space: Space
     observations: Observations
     rng: Generator
     is_taken: IsTaken
+    pending: Sequence[Subspace] = ()
+    visit_every: int = VISIT_EVERY
 
     def choose(self, surrogate: Surrogate, acquisition: Acquisition, n: int) -> list[Found]:
         """The next ``n`` configs, all different; fewer only where no others were found.
 
         With log-EI these are the best config of each subspace, best first (TopB of algorithm 1 of
-        the AttnBO paper); beyond one per subspace, the earlier ones count as pending.
+        the AttnBO paper), but for a visit to the least tried subspace now and then; beyond one per
+        subspace, the earlier ones count as pending.
         """
         chosen: list[Found] = []
         seen: set[tuple[int, bytes]] = set()
@@ -76,7 +86,19 @@ class Chooser:
         if acquisition == "thompson":
             return thompson(surrogate, subspaces, seen, rng, is_taken, n)
         starts = Starts(uniform=max(12, 96 * _FULL_STARTS // max(len(subspaces), _FULL_STARTS)))
-        return maximise_per_subspace(surrogate, subspaces, seen, rng, is_taken, starts)[:n]
+        found = maximise_per_subspace(surrogate, subspaces, seen, rng, is_taken, starts)
+        if acquisition == "log_ei" and n < len(found) and self.visit_every:
+            found = self._visit(found)
+        return found[:n]
+
+    def _visit(self, found: list[Found]) -> list[Found]:
+        """Now and then, the best config of the least tried subspace comes first."""
+        tried = Counter(s.index for s in (*self.observations.subspaces, *self.pending))
+        if tried.total() % self.visit_every:
+            return found
+        least = min(found, key=lambda one: tried[one.subspace.index])
+        rest = [one for one in found if one is not least]
+        return [replace(least, is_visit=True), *rest]
 
     def _some_subspaces(self, surrogate: Surrogate, n: int) -> list[Subspace]:
         if self.space.n_subspaces <= MAX_VISITED_SUBSPACES:

@@ -44,11 +44,12 @@ class Starts:
 
 @dataclass(frozen=True)
 class Found:
-    """A config of a subspace and its score."""
+    """A config of a subspace, its score, and whether it is there to visit the subspace."""
 
     subspace: Subspace
     x: Array
     score: float
+    is_visit: bool = False
 
 
 @dataclass

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from nasbo.acquisition import ACQUISITIONS, Acquisition, Chooser, Found, default_acquisition
+from nasbo.acquisition.choose import VISIT_EVERY
 from nasbo.errors import NasboError
 from nasbo.history import config_key
 from nasbo.methods.base import Method, Suggestion, Task
@@ -36,7 +37,8 @@ class AttnBO(Method):
     """Attention-based Bayesian optimisation over conditional spaces.
 
     One GP over all subspaces; log-EI is maximised in each of them (or in sampled ones, where there
-    are too many), and the best config of each subspace is suggested, best first.
+    are too many), and the best config of each subspace is suggested, best first. Where a batch
+    cannot hold all subspaces, every fourth config goes to the least tried one.
 
     Args:
         space: what to search.
@@ -92,7 +94,8 @@ class AttnBO(Method):
         def is_taken(subspace: Subspace, x: Array) -> bool:
             return config_key(subspace.decode(x)) in task.taken
 
-        chooser = Chooser(self.space, observations, task.rng, is_taken)
+        visits = 0 if self.preset == "paper" else VISIT_EVERY
+        chooser = Chooser(self.space, observations, task.rng, is_taken, subspaces, visits)
         found = chooser.choose(surrogate, self.acquisition, task.n)
         info = {"acquisition": self.acquisition, "preset": self.preset, "fit_s": round(fit_s, 3)}
         return [_suggestion(surrogate, one, info) for one in found]
@@ -114,7 +117,16 @@ def _suggestion(surrogate: Surrogate, found: Found, info: dict[str, Any]) -> Sug
     with torch.no_grad():
         mean, variance = surrogate.posterior(found.subspace, torch.from_numpy(found.x[None]))
     score = "draw" if info["acquisition"] == "thompson" else "log_ei"
-    thought = {score: found.score, "mean": float(mean), "sd": float(variance.sqrt())}
+    z, sd = float(mean), float(variance.sqrt())
+    low, median, high = (surrogate.scale.to_score(z + k * sd) for k in (-1, 0, 1))
+    thought: dict[str, Any] = {
+        score: found.score,
+        "predicted": median,
+        "predicted_low": low,
+        "predicted_high": high,
+    }
+    if found.is_visit:
+        thought["reason"] = "visit to the least tried subspace"
     return Suggestion(found.subspace.decode(found.x), "model", info | thought)
 
 

@@ -18,7 +18,7 @@ from nasbo.space import Space, Subspace
 from nasbo.surrogates.base import Batches, FitError, Observations, Surrogate, as_batches
 from nasbo.surrogates.encoder import Encoder, EncoderShape, make_encoder
 from nasbo.surrogates.exact import Conditioned
-from nasbo.surrogates.transform import standardise
+from nasbo.surrogates.transform import model_scale
 from nasbo.tokens import Tokenizer
 
 Array = NDArray[np.float64]
@@ -63,7 +63,8 @@ class AttentionGP(Surrogate):
         y = np.asarray(observations.y, dtype=np.float64)
         if len(y) < 2 or not np.isfinite(y).all():
             raise FitError(f"at least two finite scores must be given, got {y!r}")
-        z = torch.from_numpy(standardise(y)[0])
+        scores, self.scale = model_scale(y, observations.n_design, is_straightened=False)
+        z = torch.from_numpy(scores)
         self._start()
         try:
             self._train(observations.batches, z)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nasbo.space import Space, Subspace
+from nasbo.surrogates.transform import Scale
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,13 @@ Batches = Sequence[tuple[Subspace, Tensor]]
 
 
 class Surrogate(Protocol):
-    """One model over all subspaces."""
+    """One model over all subspaces.
+
+    Attributes:
+        scale: the way back from the scale on which it was fitted to scores.
+    """
+
+    scale: Scale
 
     def fit(self, observations: Observations) -> None:
         """Learn from the observations; raises ``FitError`` where no usable model comes out."""

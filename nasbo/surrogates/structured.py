@@ -37,7 +37,7 @@ from nasbo.surrogates.kernels import (
 )
 from nasbo.surrogates.layout import Layout, Rows
 from nasbo.surrogates.pairs import PairTerm
-from nasbo.surrogates.transform import standardise, straighten
+from nasbo.surrogates.transform import model_scale
 
 Array = NDArray[np.float64]
 
@@ -77,7 +77,7 @@ class StructuredGP(Surrogate):
         y = np.asarray(observations.y, dtype=np.float64)
         if len(y) < 2 or not np.isfinite(y).all():
             raise FitError(f"at least two finite scores must be given, got {y!r}")
-        z, _, _ = standardise(straighten(y, observations.n_design))
+        z, self.scale = model_scale(y, observations.n_design)
         with torch.no_grad():
             self._observed = self._rows(observations.batches)
             chosen = _subset(z)

@@ -7,6 +7,7 @@ strength of this one is decided by the initial design alone.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,34 @@ SHIFTS = (4.0, 2.0, 1.0, 0.5, 0.3)
 """From a mild to a strong logarithm, in units of (median of the design - best so far)."""
 
 
-def straighten(y: Array, n_design: int) -> Array:
+@dataclass(frozen=True)
+class Scale:
+    """The way back from a model's scale to scores.
+
+    Attributes:
+        mean: of the transformed scores.
+        sd: of the transformed scores.
+        shift: added inside the logarithm; ``None`` where scores were not transformed.
+    """
+
+    mean: float
+    sd: float
+    shift: float | None = None
+
+    def to_score(self, z: float) -> float:
+        """A value of the model's scale as a score; monotone, so quantiles stay quantiles."""
+        y = self.mean + self.sd * z
+        return y if self.shift is None else self.shift - math.exp(min(-y, 700.0))
+
+
+def model_scale(y: Array, n_design: int, is_straightened: bool = True) -> tuple[Array, Scale]:
+    """Scores as a model takes them, shape (n,), and the way back."""
+    straight, shift = straighten(y, n_design) if is_straightened else (y, None)
+    z, mean, sd = standardise(straight)
+    return z, Scale(mean, sd, shift)
+
+
+def straighten(y: Array, n_design: int) -> tuple[Array, float | None]:
     """Log-transform scores if the design is skewed towards bad ones, as mildly as will do.
 
     Args:
@@ -27,20 +55,21 @@ def straighten(y: Array, n_design: int) -> Array:
             taken where there are as many.
 
     Returns:
-        Scores, larger is better, shape (n,), in the same order.
+        Scores, larger is better, shape (n,), in the same order, and the shift s of
+        -log(s - y); the scores themselves and ``None`` where there is no need.
     """
     loss = -y
     anchor = loss[: max(n_design, min(len(loss), MIN_ANCHOR))]
     allowed = math.sqrt(6.0 / len(anchor))
     if skewness(anchor) <= allowed:
-        return y
+        return y, None
     best = float(loss.min())
     height = max(float(np.median(anchor)) - best, 1e-9 * float(np.ptp(anchor)))
     for shift in SHIFTS:
         if skewness(np.log(anchor - best + shift * height)) <= allowed:
             break
     transformed: Array = -np.log(loss - best + shift * height)
-    return transformed
+    return transformed, shift * height - best
 
 
 def skewness(values: Array) -> float:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import ray
 
 from nasbo.history import Trial
+from nasbo.trainer import STORAGE_ERRORS
 from nasbo.tune.trial import TIMEOUT_FILE, WORKER_FILE
 
 _LOST = (
@@ -24,6 +26,14 @@ _LOST = (
 _KILLED = ("ActorDiedError", "actor died", "worker process has died", "WorkerCrashedError")
 
 
+_STORAGE = tuple(os.strerror(number) for number in STORAGE_ERRORS)
+
+
+def is_storage_error(text: str) -> bool:
+    """Whether a message says that a disk is full, read-only or gone."""
+    return any(words in text for words in _STORAGE)
+
+
 def cause_of_loss(error_text: str, folder: Path) -> str:
     """Which part broke: ``lost`` (the machine), ``timeout``, ``oom``, ``killed`` or ``crashed``.
 
@@ -34,7 +44,9 @@ def cause_of_loss(error_text: str, folder: Path) -> str:
     timeout = folder / TIMEOUT_FILE
     if timeout.exists() and timeout.stat().st_size:
         return "timeout"
-    if any(mark in error_text for mark in _LOST) or _node_is_gone(folder):
+    if is_storage_error(error_text) or any(mark in error_text for mark in _LOST):
+        return "lost"
+    if _node_is_gone(folder):
         return "lost"
     if "OutOfMemoryError" in error_text:
         return "oom"

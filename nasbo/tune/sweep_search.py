@@ -14,7 +14,7 @@ from nasbo.space import Space
 from nasbo.sweep import JOURNAL_FILE, Sweep
 from nasbo.trainer import Trainer, cause_of
 from nasbo.tune.cluster import Capacity
-from nasbo.tune.endings import cause_of_loss, should_retry
+from nasbo.tune.endings import cause_of_loss, is_storage_error, should_retry
 from nasbo.tune.searcher import NasboSearch
 from nasbo.tune.trial import CAUSE, MESSAGE, VALUE, prune_checkpoints, trial_folder
 
@@ -175,7 +175,7 @@ class SweepSearch(NasboSearch):
             return
         cause = cause_of_loss(error_text, trial_folder(self._folder, number))
         self._losses_in_a_row = self._losses_in_a_row + 1 if cause == "lost" else 0
-        message = error_text.strip().splitlines()[-1][:300] if error_text.strip() else ""
+        message = error_text.strip().splitlines()[-1][:500] if error_text.strip() else ""
         if not self._try_again(trial_id, cause, message):
             del self._trials[trial_id]
             self.search.tell(number, error=cause, message=message)
@@ -190,6 +190,9 @@ class SweepSearch(NasboSearch):
             return False
         del self._trials[trial_id]
         self._steps.pop(trial_id, None)
+        if is_storage_error(message):  # stays open: it is run again when the disk is well
+            self.state, self.reason = "lost", f"{self._folder} cannot be written: {message}"
+            return True
         self.search.requeue(trial, cause, message)
         self.rounds.requeue(trial)
         return True

@@ -9,7 +9,7 @@ import os
 import traceback
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
@@ -161,7 +161,8 @@ def run_trial(config: dict[str, Any], task: TrialTask) -> None:
             result = trainer(config["config"], session)
         _conclude(result, session)
     except Exception as error:
-        (session.folder / "error.txt").write_text(traceback.format_exc(), encoding="utf-8")
+        with suppress(OSError):  # the disk may be what is wrong
+            (session.folder / "error.txt").write_text(traceback.format_exc(), encoding="utf-8")
         message = f"{type(error).__name__}: {error}"[:500]
         tune.report({VALUE: math.nan, CAUSE: cause_of(error), MESSAGE: message})
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from nasbo.surrogates.transform import skewness, standardise, straighten
+from nasbo.surrogates.transform import model_scale, skewness, standardise, straighten
 
 
 def with_tail(n: int = 16) -> np.ndarray:
@@ -14,17 +15,17 @@ def with_tail(n: int = 16) -> np.ndarray:
 
 def test_scores_without_a_tail_stay() -> None:
     y = np.random.default_rng(0).random(16)
-    assert straighten(y, 16) is y
+    assert straighten(y, 16)[0] is y
 
 
 def test_a_tail_of_good_scores_stays() -> None:
     y = -with_tail()
-    assert straighten(y, 16) is y
+    assert straighten(y, 16)[0] is y
 
 
 def test_a_tail_of_bad_scores_is_straightened_in_order() -> None:
     y = with_tail()
-    transformed = straighten(y, 16)
+    transformed, _ = straighten(y, 16)
     assert abs(skewness(transformed)) < abs(skewness(y))
     assert (np.argsort(transformed) == np.argsort(y)).all()
 
@@ -32,7 +33,7 @@ def test_a_tail_of_bad_scores_is_straightened_in_order() -> None:
 def test_only_the_design_decides() -> None:
     design = np.random.default_rng(0).random(16)
     y = np.concatenate([design, with_tail()])
-    assert straighten(y, 16) is y
+    assert straighten(y, 16)[0] is y
 
 
 def test_standardise_takes_constant_scores() -> None:
@@ -41,3 +42,12 @@ def test_standardise_takes_constant_scores() -> None:
     assert (mean, sd) == (3.0, 1.0)
     z, _, _ = standardise(np.array([1e-9, 2e-9, 3e-9]))
     assert np.isclose(z.std(), 1.0)
+
+
+def test_the_way_back_gives_the_scores_again() -> None:
+    rng = np.random.default_rng(3)
+    for y in (rng.normal(size=30), -np.exp(2.0 * rng.normal(size=30))):
+        z, scale = model_scale(y, 16)
+        assert [scale.to_score(float(one)) for one in z] == pytest.approx(list(y))
+    assert model_scale(-np.exp(2.0 * rng.normal(size=30)), 16)[1].shift is not None
+    assert model_scale(y, 16, is_straightened=False)[1].shift is None

@@ -63,6 +63,22 @@ def test_a_trainer_that_always_fails_stops_the_sweep(tmp_path: Path) -> None:
     assert outcome.history.n_ended < 10
 
 
+def test_a_full_disk_stops_the_sweep_and_nothing_is_blamed(tmp_path: Path) -> None:
+    text = "x: {type: int, range: [0, 6]}\nkind: {type: choice, range: [full_disk_once]}\n"
+    folder = tmp_path / "s"
+    make(folder, space_file(tmp_path, text), trainer="tests.tune.toy:faults", trials=4, slots=4)
+    outcome = run(folder)
+    assert outcome.state == "lost"
+    assert "cannot be written: OSError: [Errno 28] No space left on device" in outcome.reason
+    assert not [t for t in outcome.history.trials if t.state == "failed"]
+    states = {outcome.state}
+    while outcome.state != "finished":
+        outcome = run(folder)
+        states.add(outcome.state)
+    assert states == {"lost", "finished"}
+    assert {t.state for t in outcome.history.trials} == {"finished"}
+
+
 def test_checkpoints_stay_only_with_the_best(tmp_path: Path) -> None:
     text = "x: {type: int, range: [0, 6]}\nkind: {type: choice, range: [good]}\n"
     folder = tmp_path / "s"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -68,6 +69,8 @@ def faults(config: dict[str, Any], session: Any) -> float:
         os.kill(os.getpid(), signal.SIGKILL)
     if kind.startswith("hung"):
         time.sleep(600)
+    if kind.startswith("full_disk"):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     if kind.startswith("oom"):
         raise MemoryError("out of memory")
     if kind.startswith("crash"):

@@ -1,0 +1,71 @@
+"""Measures what the journal costs: seconds per trial while writing, seconds to open, go out."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from nasbo.search import Search
+
+
+@dataclass(frozen=True)
+class JournalCost:
+    """What remembering costs."""
+
+    n_trials: int
+    per_trial_ms: float
+    open_s: float
+    size_mb: float
+
+
+def measure_journal(folder: Path, n_trials: int = 10_000, n_timed: int = 300) -> JournalCost:
+    """Write and read a search over the NAS space.
+
+    Args:
+        folder: where the journal lies: its disk is what is measured.
+        n_trials: size of the journal that is opened.
+        n_timed: trials whose writing, forced to disk, is timed: suggested, started, finished.
+    """
+    path = folder / "bench.jsonl"
+    path.unlink(missing_ok=True)
+    with Search("nas_cifar10", method="random", journal=path) as search:
+        each = [_one_trial(search) for _ in range(n_timed)]
+        while len(search.history.trials) < n_trials:
+            trials = search.open_round(500)
+            endings = [
+                {"event": "finished", "trial": t.id, "value": 0.5, "time": 0.0, "metrics": {}}
+                for t in trials
+            ]
+            search.record(*endings)
+    begin = time.perf_counter()
+    with Search("nas_cifar10", method="random", journal=path) as search:
+        open_s = time.perf_counter() - begin
+        n_found = len(search.history.trials)
+    size_mb = path.stat().st_size / 1e6
+    path.unlink()
+    path.with_name(f"{path.name}.lock").unlink()
+    return JournalCost(n_found, 1e3 * statistics.median(each), open_s, size_mb)
+
+
+def _one_trial(search: Search) -> float:
+    """Seconds that the journal took of one trial: three writes, each forced to disk."""
+    journal = search.journal
+    assert journal is not None
+    spent = 0.0
+    append = journal.append
+
+    def timed(*events: object, sync: bool = True) -> None:
+        nonlocal spent
+        begin = time.perf_counter()
+        append(*events, sync=sync)  # type: ignore[arg-type]
+        spent += time.perf_counter() - begin
+
+    journal.append = timed  # type: ignore[method-assign]
+    try:
+        for trial in search.ask(1):
+            search.tell(trial, 0.5)
+    finally:
+        journal.append = append  # type: ignore[method-assign]
+    return spent
