@@ -101,7 +101,6 @@ class History:
         self.rounds: list[Round] = []
         self.budget: int | None = None
         self.keys: set[str] = set()
-        self.failures_in_a_row = 0
         self._handlers = {
             "settings": self._on_settings,
             "budget": self._on_budget,
@@ -261,14 +260,12 @@ class History:
 
     def _on_finished(self, event: Event) -> None:
         trial = self._end(event, "finished")
-        self.failures_in_a_row = 0
         trial.value = event["value"]
         trial.metrics = event.get("metrics") or trial.metrics
 
     def _on_failed(self, event: Event) -> None:
         trial = self._end(event, "failed")
         trial.cause = event["cause"]
-        self.failures_in_a_row = 0 if trial.cause == "stopped" else self.failures_in_a_row + 1
         trial.value = event.get("value") if trial.cause == "stopped" else None
 
     def _end(self, event: Event, state: State) -> Trial:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 import torch
@@ -189,7 +191,7 @@ def test_batch_has_each_subspace_once_then_further_ones() -> None:
     space = load_space("simulation")
     seen = observed(space, 10)
     model = fitted(space, seen)
-    two = choose(space, "log_ei", 2, model, seen)
+    two = choose(space, "log_ei", 2, model, seen)  # ten results: no visit
     ten = choose(space, "log_ei", 10, model, seen)
     assert [f.subspace.index for f in two] == [f.subspace.index for f in ten[:2]]
     assert sorted(f.subspace.index for f in ten[:4]) == [0, 1, 2, 3]
@@ -199,6 +201,21 @@ def test_batch_has_each_subspace_once_then_further_ones() -> None:
     for first in ten[:4]:  # the second config of a subspace keeps away from the first
         second = next(f for f in ten[4:8] if f.subspace.index == first.subspace.index)
         assert np.abs(first.x - second.x).max() > 0.01
+
+
+def test_every_fourth_config_visits_the_least_tried_subspace() -> None:
+    space = load_space("simulation")
+    visits = []
+    for n in range(8, 13):
+        seen = observed(space, n, seed=3)
+        (found,) = choose(space, "log_ei", 1, fitted(space, seen), seen)
+        counts = Counter(subspace.index for subspace in seen.subspaces)
+        if found.is_visit:
+            assert counts[found.subspace.index] == min(counts[at] for at in range(4))
+        visits.append(found.is_visit)
+    assert visits == [True, False, False, False, True]
+    whole = choose(space, "log_ei", 4, fitted(space, seen), seen)
+    assert not any(found.is_visit for found in whole)
 
 
 @pytest.mark.parametrize("acquisition", ["sampled_log_ei", "thompson"])

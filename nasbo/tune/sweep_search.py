@@ -33,6 +33,7 @@ class SweepSearch(NasboSearch):
         self._losses_in_a_row = 0
         self._capacity = Capacity(sweep)
         self._fingerprints: dict[str, int] = {}
+        self._failures_in_a_row = 0
         self._last_failure = ""
         super().__init__(
             space,
@@ -46,8 +47,12 @@ class SweepSearch(NasboSearch):
             share=sweep.share,
             deadline_s=sweep.deadline_s,
         )
-        ended = (t for t in self.search.history.suggested if not t.is_open)
+        ended = [t for t in self.search.history.suggested if not t.is_open]
         self._kept = {trial.id for trial in ended}
+        if trainer.fingerprint is not None:
+            for trial in ended:
+                if trial.state == "finished":
+                    self._fingerprints.setdefault(trainer.fingerprint(trial.config), trial.id)
 
     def _new_search(self, past: Any = ()) -> Search:
         sweep = self._sweep
@@ -89,7 +94,7 @@ class SweepSearch(NasboSearch):
         return bool(self.reason)
 
     def _look_for_reasons(self) -> None:
-        n_failures = self.search.history.failures_in_a_row
+        n_failures = self._failures_in_a_row
         if self._target_reached():
             self.reason = f"the value {self._sweep.stop_at} was reached"
         elif n_failures >= self._sweep.max_failures_in_a_row:
@@ -135,6 +140,7 @@ class SweepSearch(NasboSearch):
             cause = cause_of(error)
             cause = "invalid" if cause == "crashed" else cause
             self.search.tell(trial, error=cause, message=f"{type(error).__name__}: {error}")
+            self._after_end(trial.id)
             return True
         return self._answer_known(trial)
 
@@ -198,12 +204,15 @@ class SweepSearch(NasboSearch):
         return True
 
     def _after_end(self, number: int | None) -> None:
-        """Remember the last failure, and keep checkpoints only of the best."""
+        """Count failures, and keep checkpoints only of the best."""
         if number is None:
             return
         trial = self.search.history.trials[number]
-        if trial.state == "failed":
+        if trial.state == "failed" and trial.cause != "stopped":
+            self._failures_in_a_row += 1
             self._last_failure = f"{trial.cause} {trial.message}".strip()
+        else:
+            self._failures_in_a_row = 0
         ended = [self.search.history.trials[known] for known in self._kept | {number}]
         kept = prune_checkpoints(self._folder, ended, self._sweep)
         self._kept = {trial.id for trial in kept}

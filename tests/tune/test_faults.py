@@ -60,7 +60,11 @@ def test_a_trainer_that_always_fails_stops_the_sweep(tmp_path: Path) -> None:
     assert outcome.state == "failed"
     assert "4 trials failed one after the other" in outcome.reason
     assert "a bug of the user" in outcome.reason
-    assert outcome.history.n_ended < 10
+    n_before = outcome.history.n_ended
+    assert n_before < 10
+    again = run(folder)
+    assert again.state == "failed"
+    assert n_before + 4 <= again.history.n_ended < n_before + 10, "a resume counts anew"
 
 
 def test_a_full_disk_stops_the_sweep_and_nothing_is_blamed(tmp_path: Path) -> None:

@@ -162,7 +162,7 @@ def start(folder: Path, *words: str) -> subprocess.Popen[bytes]:
 
 
 def wait_for(folder: Path, n_ended: int, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 240
     while time.monotonic() < deadline:
         if (folder / JOURNAL_FILE).exists() and read_history(folder)[1].n_ended >= n_ended:
             return
@@ -180,11 +180,11 @@ def test_killed_interrupted_and_terminated_drivers_lose_nothing(tmp_path: Path) 
         process = start(folder, "resume", str(folder))
         wait_for(folder, n_ended, process)
         process.send_signal(number)
-        codes.append(process.wait(timeout=60))
+        codes.append(process.wait(timeout=180))
         assert status(folder)["state"] == "interrupted"
     assert codes == [-signal.SIGKILL, 130, 130]
     process = start(folder, "resume", str(folder))
-    assert process.wait(timeout=120) == 0
+    assert process.wait(timeout=300) == 0
     _, history = read_history(folder)
     assert history.n_ended == history.n_suggested == 14
     assert {t.state for t in history.trials} == {"finished"}
