@@ -42,6 +42,8 @@ class Rounds:
         schedule: when to decide on how many.
         screen: tells of a trial, just before it would start, whether it ended without training
             (the screen has then told the search so).
+        cost: what a trial will cost, if anybody knows: within a round the dearest start first, so
+            that the slots become free at about the same time.
     """
 
     def __init__(
@@ -49,12 +51,15 @@ class Rounds:
         search: Search,
         schedule: Schedule,
         screen: Callable[[Trial], bool] = lambda trial: False,
+        cost: Callable[[Trial], float] = lambda trial: 0.0,
     ) -> None:
         self.search = search
         self.schedule = schedule
         self.is_exhausted = False
         self._screen = screen
-        self._waiting = deque(trial.id for trial in search.history.open_trials)
+        self._cost = cost
+        self._waiting: deque[int] = deque()
+        self._queue(search.history.open_trials)
 
     @property
     def left(self) -> int | None:
@@ -83,8 +88,11 @@ class Rounds:
         if not suggestions:
             self.is_exhausted = True
             return
-        trials = self.search.add_round(suggestions, seconds, unseen)
-        self._waiting.extend(trial.id for trial in trials)
+        self._queue(self.search.add_round(suggestions, seconds, unseen))
+
+    def _queue(self, trials: list[Trial]) -> None:
+        dearest_first = sorted(trials, key=lambda trial: (-self._cost(trial), trial.id))
+        self._waiting.extend(trial.id for trial in dearest_first)
 
     def forget(self, numbers: Collection[int]) -> None:
         """Leave trials out of the queue that somebody else runs."""

@@ -201,3 +201,15 @@ def test_requeued_goes_first_and_screened_is_skipped() -> None:
     rounds.requeue(first)
     assert [trial.id for trial in (rounds.next_trial(), rounds.next_trial()) if trial] == [0, 2]
     assert search.trials[1].cause == "invalid"
+
+
+def test_the_dearest_trials_of_a_round_start_first() -> None:
+    search = Search("svm", method="random")
+    rounds = Rounds(search, Schedule(), cost=lambda trial: float(trial.config["C"]))
+    rounds.add(search._method.suggest(search.history, 8), 0.0, [])
+    started: list[Trial] = []
+    while (trial := rounds.next_trial()) is not None:
+        started.append(trial)
+    costs = [trial.config["C"] for trial in started]
+    assert costs == sorted(costs, reverse=True)
+    assert [trial.id for trial in started] != sorted(trial.id for trial in started)

@@ -106,7 +106,7 @@ class NasboSearch(Searcher):
 
     def _start(self, search: Search) -> None:
         self.search = search
-        self.rounds = Rounds(search, self.schedule, self._screen)
+        self.rounds = Rounds(search, self.schedule, self._screen, self._cost)
         self._thinker: Thinker | None = None
         self._unseen: list[int] = []
 
@@ -209,6 +209,10 @@ class NasboSearch(Searcher):
     def _screen(self, trial: Trial) -> bool:
         """Whether a trial ends without training; never, in a user's own Tuner."""
         return False
+
+    def _cost(self, trial: Trial) -> float:
+        """What a trial will cost; nobody knows, in a user's own Tuner."""
+        return 0.0
 
     def _tune_config(self, trial: Trial) -> dict[str, Any]:
         return trial.copy().config

@@ -131,6 +131,16 @@ class SweepSearch(NasboSearch):
             "n_out_of_memory": trial.retries["oom"],
         }
 
+    def _cost(self, trial: Trial) -> float:
+        """Floating-point operations, where the trainer's ``summary`` has them."""
+        if self._trainer.summary is None:
+            return 0.0
+        try:
+            return float(self._trainer.summary(trial.config).get("flops", 0.0))
+        except Exception as error:
+            logger.info("no cost known for trial %s: %s", trial.id, error)
+            return 0.0
+
     def _screen(self, trial: Trial) -> bool:
         """Invalid configs and known networks end here, without a worker."""
         try:

@@ -15,6 +15,7 @@ from rich.table import Table
 from tests.chaos.audit import Audit
 from tests.chaos.drivers import kill_drivers
 from tests.chaos.nodes import break_nodes, describe
+from tests.chaos.storage import fill_disk
 
 
 def main() -> int:
@@ -22,7 +23,7 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--driver-kills", type=int, default=10, help="per seed")
     parser.add_argument("--node-faults", type=int, default=12)
-    parser.add_argument("--only", choices=["drivers", "nodes"])
+    parser.add_argument("--only", choices=["drivers", "nodes", "disk"])
     parser.add_argument("--keep", type=Path, help="a folder for the sweeps, kept afterwards")
     chosen = parser.parse_args()
     torch.set_num_threads(1)  # the searches are compared bit by bit
@@ -30,14 +31,18 @@ def main() -> int:
     total = Audit()
     with contextlib.ExitStack() as stack:
         place = chosen.keep or stack.enter_context(tempfile.TemporaryDirectory(prefix="nasbo-"))
-        if chosen.only != "nodes":
+        if chosen.only in (None, "disk"):
+            found = fill_disk(Path(place) / "disk", 0, 60)
+            console.print(f"disk: {dict(found.faults)}, clean: {found.is_clean}")
+            total += found
+        if chosen.only in (None, "drivers"):
             for seed in range(chosen.seeds):
                 found = kill_drivers(
                     Path(place) / f"d{seed}", seed, chosen.driver_kills, 36, "attnbo"
                 )
                 console.print(f"seed {seed}: {dict(found.faults)}, clean: {found.is_clean}")
                 total += found
-        if chosen.only != "drivers":
+        if chosen.only in (None, "nodes"):
             found, delays = break_nodes(Path(place) / "nodes", 0, chosen.node_faults, 120)
             console.print(f"nodes: {dict(found.faults)}, clean: {found.is_clean}")
             console.print(f"from fault to requeue: {describe(delays)}")

@@ -20,12 +20,13 @@ ROOT = Path(__file__).parents[2]
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 
 
-def drive(folder: Path, *words: str) -> subprocess.Popen[bytes]:
-    """A driver in a process of its own."""
-    log = (folder.parent / f"{folder.name}.log").open("ab")
+def drive(folder: Path, *words: str, log: Path | None = None) -> subprocess.Popen[bytes]:
+    """A driver in a process of its own; its words go to a log beside the folder."""
+    log = log or folder.parent / f"{folder.name}.log"
     command = [sys.executable, "-m", "nasbo.cli", "resume", str(folder), *words]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    return subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log, env=environment)
+    with log.open("ab") as file:
+        return subprocess.Popen(command, cwd=ROOT, stdout=file, stderr=file, env=environment)
 
 
 def kill_drivers(folder: Path, seed: int, n_kills: int, n_trials: int, method: str) -> Audit:

@@ -16,6 +16,7 @@ def train(config: dict[str, Any], session: Any) -> None:
     file = session.folder / "state.json"
     done = json.loads(file.read_text()) if file.exists() else 0
     note(session.folder, "begin", done)
+    (session.folder / "ballast").write_bytes(bytes(int(session.options.get("ballast", 0))))
     for step in range(done, N_STEPS):
         time.sleep(float(session.options.get("step_s", 0.15)))
         partial = file.with_suffix(".partial")

@@ -183,6 +183,7 @@ def test_killed_interrupted_and_terminated_drivers_lose_nothing(tmp_path: Path) 
         codes.append(process.wait(timeout=180))
         assert status(folder)["state"] == "interrupted"
     assert codes == [-signal.SIGKILL, 130, 130]
+    assert Path.home().joinpath(".ray/auth_token").stat().st_mode & 0o077 == 0
     process = start(folder, "resume", str(folder))
     assert process.wait(timeout=300) == 0
     _, history = read_history(folder)

@@ -1,0 +1,42 @@
+"""A disk that fills up in the middle of a sweep, and gets room again."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from nasbo.sweep import Sweep, create_folder
+from tests.chaos.audit import Audit, Witness, audit
+from tests.chaos.drivers import drive, uninterrupted
+
+
+def fill_disk(place: Path, seed: int, n_trials: int) -> Audit:
+    """One sweep on a small file system of its own; mounting one needs root."""
+    place.mkdir(parents=True, exist_ok=True)
+    _mount(place, "size=256k")
+    folder = place / "sweep"
+    log = place.parent / f"{place.name}.log"
+    try:
+        sweep = Sweep(
+            space="simulation", trainer="tests.chaos.trainer:train", method="random", slots=3,
+            trials=n_trials, cpus_per_trial=0.5, metric="loss", seed=seed,
+            trainer_options={"step_s": 0.02, "ballast": 4096},
+        )  # fmt: skip
+        create_folder(folder, sweep)
+        witness, found = Witness(folder), Audit()
+        code = drive(folder, log=log).wait(timeout=300)
+        witness.look()
+        if code not in (2, 3) or "No space left on device" not in log.read_text():
+            raise RuntimeError(f"a full disk ended the sweep with {code}: see {log}")
+        found.faults["disk full"] += 1
+        _mount(place, "remount,size=64m")
+        if drive(folder, log=log).wait(timeout=300) != 0:
+            raise RuntimeError(f"the sweep could not be resumed: see {log}")
+        return found + audit(witness, n_trials, uninterrupted(seed, n_trials, "random"))
+    finally:
+        subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def _mount(place: Path, options: str) -> None:
+    command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(place)]
+    subprocess.run(command, check=True)

@@ -1,0 +1,58 @@
+"""What stands around a run: folders from elsewhere, sweeps that are done, words for the reader."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from nasbo.errors import SweepError
+from nasbo.search import Search
+from nasbo.start import PLOT_FILE, parse_duration, resume_sweep, show_best
+from nasbo.sweep import JOURNAL_FILE, Sweep, create_folder
+
+
+def finished(folder: Path, trainer: str = "tests.tune.toy:simulation") -> Path:
+    from tests.tune.toy import simulation
+
+    sweep = Sweep(space="simulation", trainer=trainer, method="random", trials=9)
+    create_folder(folder, sweep)
+    journal = folder / JOURNAL_FILE
+    with Search("simulation", "random", journal=journal, notes=sweep.notes()) as search:
+        for trial in search.ask(9):
+            search.tell(trial, simulation(trial.config))
+    return folder
+
+
+def test_a_finished_sweep_says_so_and_shows_its_best(tmp_path: Path) -> None:
+    folder = finished(tmp_path / "s")
+    console = Console(record=True, width=120)
+    assert resume_sweep(folder, None, console) == 0
+    text = console.export_text()
+    assert "has finished, 9 of 9 trials have ended" in text
+    assert "best: trial" in text
+    assert (folder / PLOT_FILE).read_bytes().startswith(b"\x89PNG")
+
+
+def test_fewer_trials_than_there_are_is_refused(tmp_path: Path) -> None:
+    folder = finished(tmp_path / "s")
+    with pytest.raises(SweepError, match="--trials must be at least 9"):
+        resume_sweep(folder, 5, Console())
+
+
+def test_a_foreign_folder_brings_no_code_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = finished(tmp_path / "s", "brought_along:train")
+    (folder / "brought_along.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SweepError, match="names the trainer brought_along:train: resume where"):
+        resume_sweep(folder, 12, Console())
+    show_best(folder, Console())
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("1.5m", 90), ("2h", 7200), ("7", 7)])
+def test_times(text: str, seconds: float) -> None:
+    assert parse_duration(text) == seconds
