@@ -1,0 +1,53 @@
+"""What the README promises works as it is written there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from nasbo import load_space
+from nasbo.cli import cli
+from nasbo.sweep import make_sweep
+
+README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+
+
+def test_the_python_example_finds_the_minimum(capsys: pytest.CaptureFixture[str]) -> None:
+    example = next(block for block in blocks("python") if "nasbo.Search" in block)
+    exec(compile(example, "README.md", "exec"), {})
+    config, value = capsys.readouterr().out.strip().rsplit(" ", 1)
+    assert "'kind': 'a'" in config
+    assert float(value) < 0.01
+
+
+def test_the_space_example_is_a_space(tmp_path: Path) -> None:
+    text = next(block for block in blocks("yaml") if "optimizer" in block)
+    file = tmp_path / "my_space.yaml"
+    file.write_text(text)
+    space = load_space(file)
+    assert space.n_subspaces == 6
+    assert space.names == ("optimizer", "momentum", "n_layers", "units", "learning_rate")
+
+
+def test_the_sweep_example_has_known_settings(tmp_path: Path) -> None:
+    import yaml
+
+    text = next(block for block in blocks("yaml") if "trainer_options" in block)
+    sweep = make_sweep(yaml.safe_load(text))
+    assert (sweep.trials, sweep.trainer_options) == (60, {"epochs": 20})
+
+
+def test_the_commands_exist() -> None:
+    known = set(cli.commands)
+    named = set(re.findall(r"(?:`|^)nasbo ([a-z-]+)", README, re.MULTILINE))
+    assert {"run", "resume", "status", "best", "export", "space", "data"} <= named
+    assert named <= known, named - known
+    for name in known:
+        assert CliRunner().invoke(cli, [name, "--help"]).exit_code == 0
