@@ -1,4 +1,4 @@
-# nasbo: make setup | demo | test | test-all | chaos | check | lock | clean
+# nasbo: make setup | demo | test | test-all | test-system | chaos | check | lock | clean
 PYTHON ?= python3.11
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -7,13 +7,14 @@ STAMP  := $(VENV)/.ready
 export OMP_NUM_THREADS ?= 1
 export RAY_USAGE_STATS_ENABLED = 0
 
-.PHONY: setup demo test test-all chaos check lock clean help
+.PHONY: setup demo test test-all test-system chaos check lock clean help
 
 help:
 	@echo "make setup     environment in $(VENV), pinned"
 	@echo "make demo      set-up, CIFAR-10, a small real sweep into runs/demo, its result"
 	@echo "make test      the tests, real Ray on this machine"
 	@echo "make test-all  also the slow ones"
+	@echo "make test-system  with Chromium and other programs of the system"
 	@echo "make chaos     kill drivers and nodes of running sweeps, count what was lost"
 	@echo "make check     lint and types"
 	@echo "make lock      renew requirements.lock from pyproject.toml"
@@ -30,12 +31,17 @@ $(STAMP): requirements.lock pyproject.toml
 demo: setup
 	$(BIN)/nasbo data cifar10
 	$(BIN)/nasbo run search_spaces/nas_cifar10.yaml -o recipe=proxy --trials 16 --slots 2 --dir runs/demo --or-resume
+	$(BIN)/nasbo report runs/demo
 
 test: setup
-	$(BIN)/python -m pytest -m "not slow and not gpu" --cov --cov-report=term:skip-covered --cov-fail-under=90
+	$(BIN)/python -m pytest -m "not slow and not gpu and not system" --cov --cov-report=term:skip-covered --cov-fail-under=90
 
 test-all: setup
-	$(BIN)/python -m pytest -m "not gpu"
+	$(BIN)/python -m pytest -m "not gpu and not system"
+
+# These fail, and say what to install, where a program is missing.
+test-system: setup
+	$(BIN)/python -m pytest -m system
 
 chaos: setup
 	$(BIN)/python -m tests.chaos

@@ -122,11 +122,15 @@ def data_cifar10(folder: Path | None, source: Literal["auto", "folder", "downloa
 
 @cli.command()
 def methods() -> None:
-    """List the search methods."""
-    from nasbo.methods import METHODS
+    """List the search methods: what each does, where it comes from, its options (-m K=V)."""
+    from nasbo.methods.registry import describe_method, known_methods
 
-    for name, entry in sorted(METHODS.items()):
-        click.echo(f"{name:<12} {entry.summary}")
+    for name in sorted(known_methods()):
+        entry, options = describe_method(name)
+        listed = ", ".join(f"{option}={default}" for option, default in options.items())
+        click.echo(f"{name:<13} {entry.summary}")
+        click.echo(f"{'':<13} source: {entry.source}")
+        click.echo(f"{'':<13} options: {listed or 'none'}\n")
 
 
 def _sweep_options(command: F) -> F:
@@ -200,10 +204,20 @@ def resume(folder: Path, trials: int | None, address: str | None) -> None:
 @cli.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True)
-def status(folder: Path, as_json: bool) -> None:
+@click.option("--watch", "is_watched", is_flag=True, help="A live table, until it has finished.")
+@click.option("--interval", "interval_s", default=1.0, show_default=True, help="Seconds between.",
+              type=click.FloatRange(min=0.1))  # fmt: skip
+def status(folder: Path, as_json: bool, is_watched: bool, interval_s: float) -> None:
     """Say where a sweep stands."""
     from nasbo.sweep import status as read_status
 
+    if is_watched and as_json:
+        raise click.UsageError("--watch and --json do not go together")
+    if is_watched:
+        from nasbo.report.watch import watch
+
+        watch(folder, _console(), interval_s)
+        return
     found = read_status(folder)
     if as_json:
         click.echo(json.dumps(found, indent=2))
@@ -238,6 +252,52 @@ def export(folder: Path, as_csv: bool) -> None:
     from nasbo.sweep import export_csv
 
     click.echo(export_csv(folder), nl=False)
+
+
+@cli.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), help="Default: DIR/report.html.")
+@click.option("--figure", metavar="NAME", help="One figure alone, with --png.")
+@click.option("--png", type=click.Path(path_type=Path), help="Where to write that figure.")
+@click.option("--serve", is_flag=True, help="On this machine's loopback, live.")
+@click.option("--port", default=8787, show_default=True, type=click.IntRange(0, 65535))
+def report(
+    folder: Path, out: Path | None, figure: str | None, png: Path | None, serve: bool, port: int
+) -> None:
+    """Write what a sweep found as one HTML page, or one of its figures as PNG.
+
+    \b
+    nasbo report runs/first
+    nasbo report runs/first --figure best-so-far --png best.png
+    nasbo report runs/first --serve
+    """
+    if (figure is None) != (png is None):
+        raise click.UsageError("--figure NAME and --png FILE go together")
+    if sum((serve, out is not None, figure is not None)) > 1:
+        raise click.UsageError("--serve, --out and --figure do not go together")
+    if serve:
+        from nasbo.report.serve import serve_report
+
+        serve_report(folder, port, click.echo)
+    elif figure is not None and png is not None:
+        from nasbo.report.write import write_figure
+
+        write_figure(folder, figure, png)
+        click.echo(png)
+    else:
+        from nasbo.report.write import write_report
+
+        click.echo(write_report(folder, out))
+
+
+@cli.command()
+@click.argument("folders", metavar="DIR DIR...", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), help="Default: compare.html, here.")
+def compare(folders: tuple[Path, ...], out: Path | None) -> None:
+    """Write one HTML page that sets several sweeps (methods, seeds) side by side."""
+    from nasbo.report.compare import write_comparison
+
+    click.echo(write_comparison(folders, out))
 
 
 @cli.group()

@@ -108,6 +108,51 @@ def read_events(path: str | os.PathLike[str]) -> list[Event]:
     return events
 
 
+class JournalFollower:
+    """Reads a journal that somebody else writes, each line once.
+
+    Args:
+        path: the file; it may not be there yet.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self._restart()
+
+    def _restart(self) -> None:
+        self._size, self._crc, self._n_lines = 0, 0, 0
+
+    def read(self) -> tuple[list[Event], bool]:
+        """The events since the last call, and whether the file was begun anew in between.
+
+        A line or a transaction that is not whole yet comes with a later call.
+
+        Raises:
+            JournalError: a line is damaged, or the file cannot be read.
+        """
+        data, is_new = self._fetch()
+        events, size, crc = _parse(data, self._crc, self._n_lines, self.path)
+        self._size, self._crc = self._size + size, crc
+        self._n_lines += len(events)
+        return events, is_new
+
+    def _fetch(self) -> tuple[bytes, bool]:
+        """What lies behind the part that was read; all of it if the file has become shorter."""
+        try:
+            with self.path.open("rb") as file:
+                is_new = os.fstat(file.fileno()).st_size < self._size
+                if is_new:
+                    self._restart()
+                file.seek(self._size)
+                return file.read(), is_new
+        except FileNotFoundError:
+            is_new = self._size > 0
+            self._restart()
+            return b"", is_new
+        except OSError as error:
+            raise JournalError(f"{self.path}: cannot be read: {error}") from error
+
+
 def _encode(item: Event, crc: int) -> tuple[bytes, int]:
     try:
         body = json.dumps(item, separators=(",", ":"), allow_nan=False).encode()
@@ -125,9 +170,14 @@ def _read(path: Path) -> tuple[list[Event], int, int]:
         return [], 0, 0
     except OSError as error:
         raise JournalError(f"{path}: cannot be read: {error}") from error
+    return _parse(data, 0, 0, path)
+
+
+def _parse(data: bytes, crc: int, n_before: int, path: Path) -> tuple[list[Event], int, int]:
+    """Events of bytes that follow ``n_before`` lines with the checksum ``crc``; as ``_read``."""
     events: list[Event] = []
-    marks = [(0, 0)]
-    for number, line in enumerate(_lines(data), start=1):
+    marks = [(0, crc)]
+    for number, line in enumerate(_lines(data), start=n_before + 1):
         decoded = _decode(line, marks[-1][1])
         if decoded is None and not line.endswith(b"\n"):
             _check_torn(line, number, path)

@@ -18,6 +18,7 @@ from nasbo.history import History
 from nasbo.report.plots import plot_best_so_far
 from nasbo.report.progress import Progress, duration
 from nasbo.report.result import describe_best
+from nasbo.report.tensorboard import TensorboardLog
 from nasbo.space import Space, load_space
 from nasbo.sweep import Sweep, create_folder, make_sweep, open_folder, read_history, read_settings
 from nasbo.trainer import Trainer, load_trainer
@@ -91,8 +92,15 @@ def _run(folder: Path, sweep: Sweep, space: Space, n_trials: int | None, console
     from nasbo.tune.run import run_sweep  # Ray takes seconds to import
 
     begin = time.monotonic()
+    log = _tensorboard(folder, sweep)
     with Progress(console, budget) as progress:
-        outcome = run_sweep(folder, sweep, space, n_trials, progress)
+
+        def watch(history: History, note: str) -> None:
+            progress(history, note)
+            log.update(history)
+
+        outcome = run_sweep(folder, sweep, space, n_trials, watch)
+    log.close()
     history = outcome.history
     n_failed = history.state_counts()["failed"]
     console.print(
@@ -107,6 +115,14 @@ def _run(folder: Path, sweep: Sweep, space: Space, n_trials: int | None, console
     return EXIT_CODES[outcome.state]
 
 
+def _tensorboard(folder: Path, sweep: Sweep) -> TensorboardLog:
+    """The sweep's own curves; the paper's preset would train its encoder for each map: none."""
+    maps_every = 0 if sweep.method_options.get("preset") == "paper" else 5
+    metric = sweep.metric or "value"
+    options = sweep.method_options
+    return TensorboardLog(folder, metric, sweep.method, options, sweep.seed, maps_every)
+
+
 def _conclude(folder: Path, sweep: Sweep, history: History, console: Console) -> None:
     best = history.best
     if best is None:
@@ -116,6 +132,7 @@ def _conclude(folder: Path, sweep: Sweep, history: History, console: Console) ->
     label = sweep.metric or "value"
     plot_best_so_far(history, folder / PLOT_FILE, f"{folder.name}: {sweep.method}", label)
     console.print(f"plot:        {folder / PLOT_FILE}", highlight=False, soft_wrap=True)
+    console.print(f"report:      nasbo report {folder}", highlight=False)
     console.print(f"all trials:  nasbo export {folder} --csv", highlight=False)
     console.print(f"more trials: nasbo resume {folder} --trials N", highlight=False)
     console.print(f"curves:      tensorboard --logdir {folder}", highlight=False)

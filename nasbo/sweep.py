@@ -5,9 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import os
+import platform
 import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +77,10 @@ class Sweep:
     def notes(self) -> dict[str, Any]:
         """What the journal's first line remembers beside the search's own settings."""
         names = ("trials", "schedule", "batch", "metric", "trainer", "trainer_options")
-        return {name: getattr(self, name) for name in names}
+        packages = ("nasbo", "ray", "torch", "gpytorch", "botorch", "numpy")
+        versions = {name: metadata.version(name) for name in packages}
+        versions["python"] = platform.python_version()
+        return {**{name: getattr(self, name) for name in names}, "versions": versions}
 
 
 def _rules(sweep: Sweep) -> list[tuple[str, bool]]:

@@ -29,7 +29,7 @@ ROOMS: dict[str, set[str]] = {
     "nasbo.sweep": {"yaml"},
     "nasbo.tune": {"ray"},
     "nasbo.bench": {"numpy", "pandas", "matplotlib", "optuna", "sklearn"},
-    "nasbo.report": {"matplotlib", "plotly", "jinja2", "rich"},
+    "nasbo.report": {"matplotlib", "numpy", "rich", "torch"},
     "nasbo.start": {"rich", "yaml"},
     "nasbo.cli": {"click", "rich", "numpy"},
     "nasbo": set(),

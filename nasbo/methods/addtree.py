@@ -1,0 +1,208 @@
+"""History comes in; the configs that Add-Tree-GP-UCB (or EI over the paths) chooses go out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+from torch import Tensor
+
+from nasbo.acquisition import Found
+from nasbo.acquisition.choose import MAX_VISITED_SUBSPACES
+from nasbo.acquisition.neighbours import structural_neighbours
+from nasbo.methods.ascent import box_of, evaluate, maximise_score
+from nasbo.methods.base import Task
+from nasbo.methods.flattened import Values, complete_config
+from nasbo.methods.modelled import IsTaken, SurrogateMethod, Taken, best_by_ei, check_choice
+from nasbo.space import Parameter, Space, Subspace
+from nasbo.surrogates.add_tree import KERNELS, AddTreeGP, KernelName
+from nasbo.surrogates.base import Observations, Surrogate
+from nasbo.surrogates.vertices import ROOT, Key, child_keys
+
+Array = NDArray[np.float64]
+
+ACQUISITIONS = ("ei", "ucb")
+N_UNIFORM = 96
+N_AROUND = 16
+N_KEPT = 8
+"""Rows of a vertex that are kept, for the case that the best config is known already."""
+
+
+class AddTree(SurrogateMethod):
+    """Bayesian optimisation with the Add-Tree covariance (Ma and Blaschko, AISTATS 2020).
+
+    With ``ei``, log-EI is maximised over the whole paths. With ``ucb`` this is algorithm 2: mean +
+    sqrt(beta_t) sd is maximised at each vertex by itself, and the path with the largest sum wins.
+    beta_t = 0.2 d log(2 t), where d is the largest number of parameters on a path (the paper has
+    one beta_t for all vertices). The best path is found by going through the tree from its leaves,
+    so the number of subspaces does not matter. Further configs of a batch take the earlier ones as
+    pending. EI is the default: the vertices' bounds, summed up, count what the vertices of a path
+    cannot tell apart several times, and on Jenatton's function that holds the search in one leaf.
+
+    Args:
+        space: what to search.
+        seed: of all random numbers.
+        acquisition: ``ei`` (log-EI over the paths) or ``ucb`` (algorithm 2).
+        kernel: at the vertices, ``se`` as in the paper or ``matern``.
+    """
+
+    def __init__(
+        self, space: Space, seed: int = 0, *, acquisition: str = "ei", kernel: str = "se"
+    ) -> None:
+        super().__init__(space, seed)
+        check_choice("acquisition", acquisition, ACQUISITIONS)
+        check_choice("kernel", kernel, KERNELS)
+        self.acquisition = acquisition
+        self.kernel = cast(KernelName, kernel)
+        self.score_name = "ucb" if acquisition == "ucb" else "log_ei"
+
+    def make_surrogate(self, task: Task) -> AddTreeGP:
+        return AddTreeGP(self.space, self.kernel)
+
+    def choose(self, surrogate: Surrogate, observations: Observations, task: Task) -> list[Found]:
+        if self.acquisition == "ei":
+            return best_by_ei(surrogate, observations, task)
+        chosen: list[Found] = []
+        is_taken = Taken(task)
+        model = cast(AddTreeGP, surrogate)
+        while len(chosen) < task.n:
+            bounds = VertexBounds(model, observations, task.rng)
+            found = best_path(bounds, is_taken, task.rng)
+            if found is None:
+                break
+            chosen.append(found)
+            is_taken.add(found.subspace, found.x)
+            model = model.with_pending([found.subspace], [found.x])
+        return chosen
+
+
+@dataclass(frozen=True)
+class _Vertex:
+    """Rows of a vertex' parameters, shape (k, n_slots), best first, and their bounds (k,)."""
+
+    x: Array
+    scores: Array
+
+
+class VertexBounds:
+    """The largest upper confidence bound of each vertex (lines 3 to 5 of algorithm 2)."""
+
+    def __init__(self, model: AddTreeGP, observations: Observations, rng: Generator) -> None:
+        self.model = model
+        self._seen, self._rng = observations, rng
+        self._known: dict[Key, _Vertex] = {}
+        dimension = max(subspace.n_free for subspace in observations.subspaces)
+        self._sds = math.sqrt(0.2 * max(dimension, 1) * math.log(2.0 * len(observations)))
+
+    def __getitem__(self, key: Key) -> _Vertex:
+        if key not in self._known:
+            self._known[key] = self._maximise(key)
+        return self._known[key]
+
+    def _maximise(self, key: Key) -> _Vertex:
+        box = box_of(self.model.tree.slots.get(key, ()))
+
+        def bound(x: Tensor) -> Tensor:
+            mean, variance = self.model.vertex_posterior(key, x)
+            return mean + self._sds * variance.sqrt()
+
+        if not box.n_columns:
+            only = np.zeros((1, 0))
+            return _Vertex(only, evaluate(bound, only))
+        starts = [box.sample(N_UNIFORM, self._rng)]
+        for row in self._best_rows(key):
+            starts.append(box.perturb(np.repeat(row[None], N_AROUND, 0), self._rng))
+        x, scores = maximise_score(box, bound, np.concatenate(starts))
+        return _Vertex(x[:N_KEPT], scores[:N_KEPT])
+
+    def _best_rows(self, key: Key) -> Iterator[Array]:
+        """The vertex' parameters in the best three configs that pass it."""
+        n = 0
+        for at in np.argsort(-self._seen.y, kind="stable"):
+            path = self.model.tree.path(self._seen.subspaces[at])
+            if key in path:
+                yield self._seen.x[at][list(path[key])]
+                n += 1
+            if n == 3:
+                return
+
+
+def best_path(bounds: VertexBounds, is_taken: IsTaken, rng: Generator) -> Found | None:
+    """The untried config of the path with the largest sum of bounds (lines 6 to 9)."""
+    tree = bounds.model.tree
+    paths = [
+        (sum(float(bounds[key].scores[0]) for key in tree.path(subspace)), subspace)
+        for subspace in _candidate_subspaces(bounds, rng)
+    ]
+    for _, subspace in sorted(paths, key=lambda one: -one[0]):
+        for x, score in _configs(bounds, subspace):
+            if not is_taken(subspace, x):
+                return Found(subspace, x, score)
+    return None
+
+
+def _configs(bounds: VertexBounds, subspace: Subspace) -> Iterator[tuple[Array, float]]:
+    """The best rows of all vertices together, then with the next best row at one of them."""
+    path = bounds.model.tree.path(subspace)
+    x, total = np.zeros(subspace.n_free), 0.0
+    for key, columns in path.items():
+        x[list(columns)] = bounds[key].x[0]
+        total += float(bounds[key].scores[0])
+    variants = [(total, x)]
+    for key, columns in path.items():
+        vertex = bounds[key]
+        for row, score in zip(vertex.x[1:], vertex.scores[1:], strict=True):
+            changed = x.copy()
+            changed[list(columns)] = row
+            variants.append((total - float(vertex.scores[0]) + float(score), changed))
+    for score, row in sorted(variants, key=lambda one: -one[0]):
+        yield row, score
+
+
+def _candidate_subspaces(bounds: VertexBounds, rng: Generator) -> list[Subspace]:
+    """All subspaces, or the best one with its neighbours where there are too many to list."""
+    space = bounds.model.space
+    if space.n_subspaces <= MAX_VISITED_SUBSPACES:
+        return list(space.subspaces())
+    _, values = _BestBelow(bounds).group(space.parameters, ROOT)
+    config = complete_config(space, values, rng)
+    best = space.subspace_of(config)
+    near = map(space.subspace_of, structural_neighbours(space, best, config, rng))
+    return list({other.index: other for other in (best, *near)}.values())
+
+
+class _BestBelow:
+    """The largest sum of bounds from a vertex down, and the structural values that give it."""
+
+    def __init__(self, bounds: VertexBounds) -> None:
+        self._bounds = bounds
+        self._known: dict[Key, tuple[float, Values]] = {}
+
+    def group(self, group: Sequence[Parameter], key: Key) -> tuple[float, Values]:
+        """For the parameters ``group`` that stand at vertex ``key``."""
+        if key not in self._known:
+            is_vertex = key != ROOT or ROOT in self._bounds.model.tree.slots
+            total = float(self._bounds[key].scores[0]) if is_vertex else 0.0
+            values: Values = {}
+            for parameter in group:
+                if parameter.is_structural:
+                    levels = [self._level(parameter, at, key) for at in range(parameter.n_levels)]
+                    score, below = max(levels, key=lambda one: one[0])
+                    total, values = total + score, values | below
+            self._known[key] = total, values
+        return self._known[key]
+
+    def _level(self, parameter: Parameter, level: int, key: Key) -> tuple[float, Values]:
+        value = parameter.value_at(level)
+        children = parameter.repeated or parameter.branch(value)
+        values: Values = {(parameter.name, key[1]): value}
+        total = 0.0
+        for child in child_keys(parameter, level, *key):
+            score, below = self.group(children, child)
+            total, values = total + score, values | below
+        return total, values

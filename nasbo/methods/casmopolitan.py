@@ -1,0 +1,219 @@
+"""History comes in; configs of a local search in trust regions with global restarts go out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from nasbo.acquisition import Found, log_ei
+from nasbo.acquisition.box import Box
+from nasbo.acquisition.improvement import score_rows
+from nasbo.acquisition.neighbours import structural_neighbours
+from nasbo.errors import NasboError
+from nasbo.methods.ascent import maximise_score
+from nasbo.methods.base import Method, Suggestion, Task
+from nasbo.methods.modelled import IsTaken, Taken
+from nasbo.methods.trust_region import Rules, Run, TrustRegion, replay
+from nasbo.space import Config, Space, Subspace
+from nasbo.surrogates.base import Observations
+from nasbo.surrogates.mixed import MixedGP
+
+Array = NDArray[np.float64]
+Place = tuple[Subspace, Array]
+
+N_SAMPLES = 128
+N_NEIGHBOURS = 32
+N_CLIMBS = 3
+N_RESTART = 256
+UCB_SDS = 1.96
+MIN_BESTS = 3
+"""Ended runs that it takes to learn the global GP's hyperparameters; before, the prior's serve."""
+
+
+class Casmopolitan(Method):
+    """CASMOPOLITAN (Wan et al., ICML 2021), extended to trees.
+
+    A GP with the mixed kernel learns from the present run; log-EI is maximised near its best
+    config, in a Hamming ball of choices and a box of numbers, by taking turns between one-change
+    neighbours and gradient ascent. Integers are numbers that snap to their levels. The region
+    grows after successes, shrinks after failures, and when it is too small a new run begins, where
+    a global GP over the best configs of the ended runs has its largest UCB. All of that is
+    rebuilt from the history. On a tree the region goes over the active parameters (see
+    ``TrustRegion``).
+
+    Departures from the authors' code: log-EI instead of augmented EI, standardised scores instead
+    of a copula, and a region of choices ends below one change instead of at one.
+
+    Args:
+        space: what to search.
+        seed: of all random numbers.
+        success_tolerance: successes in a row before the region grows.
+        failure_tolerance: failures in a row before it shrinks.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        seed: int = 0,
+        *,
+        success_tolerance: int = 3,
+        failure_tolerance: int = 40,
+    ) -> None:
+        super().__init__(space, seed)
+        if success_tolerance < 1 or failure_tolerance < 1:
+            got = f"{success_tolerance} and {failure_tolerance}"
+            raise NasboError(f"success and failure tolerance must be >= 1, got {got}")
+        n_choices = MixedGP(space).n_choices
+        self.rules = Rules(n_choices, success_tolerance, failure_tolerance)
+
+    def propose(self, task: Task) -> list[Suggestion]:
+        runs = replay([score for _, score in task.rows], self.rules)
+        seen = _since(task.observations, runs[-1].start)
+        is_taken = Taken(task)
+        if len(seen) == 0:
+            return self._restart(runs, task, is_taken)
+        best = int(np.argmax(seen.y))
+        centre = seen.subspaces[best].decode(seen.x[best])
+        region = TrustRegion(self.space, centre, runs[-1].length, runs[-1].radius)
+        info = {"run": len(runs) - 1, "length": runs[-1].length, "radius": runs[-1].radius}
+        if len(seen) < (2 if len(runs) == 1 else self.rules.n_start):
+            return self._begin(region, task, is_taken, info)
+        return self._continue(region, seen, task, is_taken, info)
+
+    def _continue(
+        self,
+        region: TrustRegion,
+        seen: Observations,
+        task: Task,
+        is_taken: Taken,
+        info: dict[str, float],
+    ) -> list[Suggestion]:
+        """Configs of the largest log-EI inside the region; earlier ones count as pending."""
+        model = MixedGP(self.space)
+        model.fit(seen)
+        subspaces = [self.space.subspace_of(config) for config in task.pending]
+        places = [s.encode(c) for s, c in zip(subspaces, task.pending, strict=True)]
+        model = model.with_pending(subspaces, places)
+        chosen: list[Suggestion] = []
+        while len(chosen) < task.n:
+            found = _search(model, region, task, is_taken)
+            if found is None:
+                break
+            is_taken.add(found.subspace, found.x)
+            model = model.with_pending([found.subspace], [found.x])
+            config = found.subspace.decode(found.x)
+            chosen.append(Suggestion(config, "model", info | {"log_ei": found.score}))
+        return chosen
+
+    def _begin(
+        self, region: TrustRegion, task: Task, is_taken: Taken, info: dict[str, float]
+    ) -> list[Suggestion]:
+        """Configs drawn inside the region of a run that has just begun."""
+        chosen: list[Suggestion] = []
+        for _ in range(50 * task.n):
+            subspace, x = _place(self.space, region.sample(task.rng))
+            if len(chosen) < task.n and not is_taken(subspace, x):
+                is_taken.add(subspace, x)
+                chosen.append(Suggestion(subspace.decode(x), "model", dict(info)))
+        return chosen
+
+    def _restart(self, runs: Sequence[Run], task: Task, is_taken: Taken) -> list[Suggestion]:
+        """The config of the largest UCB under the global GP, then some around it."""
+        model = self._global_model(runs, task.observations)
+        places = [_place(self.space, self.space.sample(task.rng)) for _ in range(N_RESTART)]
+        places = [place for place in places if not is_taken(*place)]
+        if not places:
+            return []
+        with torch.no_grad():
+            batches = [(s, torch.from_numpy(x[None])) for s, x in places]
+            mean, variance = model.posteriors(batches)
+        subspace, x = places[int((mean + UCB_SDS * variance.sqrt()).argmax())]
+        is_taken.add(subspace, x)
+        info: dict[str, float] = {"run": len(runs) - 1}
+        first = Suggestion(subspace.decode(x), "model", dict(info))
+        if task.n == 1:
+            return [first]
+        region = TrustRegion(self.space, first.config, runs[-1].length, runs[-1].radius)
+        return [first, *self._begin(region, task, is_taken, info)][: task.n]
+
+    def _global_model(self, runs: Sequence[Run], observations: Observations) -> MixedGP:
+        """A GP over the best config of every run that has ended."""
+        places = [
+            run.start + int(np.argmax(observations.y[run.start : run.end])) for run in runs[:-1]
+        ]
+        y = observations.y
+        z = torch.from_numpy((y[places] - y.mean()) / max(float(y.std()), 1e-12))
+        subspaces = [observations.subspaces[at] for at in places]
+        x = [observations.x[at] for at in places]
+        model = MixedGP(self.space)
+        if len(places) >= MIN_BESTS:
+            model.learn(subspaces, x, z)
+            return model
+        model.theta = torch.tensor(model.priors.means, dtype=torch.float64)
+        model.condition(subspaces, x, z)
+        return model
+
+
+def _search(model: MixedGP, region: TrustRegion, task: Task, is_taken: IsTaken) -> Found | None:
+    """The untried config of the largest log-EI in the region."""
+    places = _candidates(region, task)
+    scores = np.concatenate(score_rows(model, [(s, x[None]) for s, x in places]))
+    order = np.argsort(-scores, kind="stable")
+    best: Found | None = None
+    for at in order:
+        subspace, x = places[at]
+        if not is_taken(subspace, x):
+            best = Found(subspace, x, float(scores[at]))
+            break
+    for at in order[:N_CLIMBS]:
+        found = _climb(model, region, places[at], is_taken)
+        if found is not None and (best is None or found.score > best.score):
+            best = found
+    return best
+
+
+def _candidates(region: TrustRegion, task: Task) -> list[Place]:
+    """Configs drawn inside the region, and those one structural change from its centre."""
+    space = region.space
+    configs = [region.sample(task.rng) for _ in range(N_SAMPLES)]
+    if region.radius:
+        centre = region.config
+        near = list(structural_neighbours(space, region.subspace, centre, task.rng))
+        configs += [near[at] for at in task.rng.permutation(len(near))[:N_NEIGHBOURS]]
+    return [_place(space, config) for config in configs]
+
+
+def _climb(model: MixedGP, region: TrustRegion, place: Place, is_taken: IsTaken) -> Found | None:
+    """Interleaved search from one config, inside its subspace and the region."""
+    subspace, x = place
+    box = Box(subspace)
+
+    def score(rows: Tensor) -> Tensor:
+        mean, variance = model.posterior(subspace, rows)
+        return log_ei(mean, variance, model.incumbent())
+
+    inside = region.region(box, model.box_weights(subspace))
+    rows, scores = maximise_score(box, score, x[None], inside)
+    for row, value in zip(rows, scores, strict=True):
+        if not is_taken(subspace, row):
+            return Found(subspace, row, float(value))
+    return None
+
+
+def _place(space: Space, config: Config) -> Place:
+    subspace = space.subspace_of(config)
+    return subspace, subspace.encode(config)
+
+
+def _since(observations: Observations, start: int) -> Observations:
+    return Observations(
+        observations.space,
+        observations.subspaces[start:],
+        observations.x[start:],
+        observations.y[start:],
+        max(observations.n_design - start, 0),
+    )

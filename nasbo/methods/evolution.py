@@ -1,0 +1,93 @@
+"""History comes in; mutations of good configs of the last generation go out."""
+
+from __future__ import annotations
+
+from numpy.random import Generator
+
+from nasbo.acquisition.neighbours import values_of
+from nasbo.errors import NasboError
+from nasbo.history import Trial, config_key
+from nasbo.methods.base import Method, Suggestion, Task, draw_anywhere
+from nasbo.methods.flattened import complete_config
+from nasbo.space import Config, Space
+
+POPULATION = 25
+TOURNAMENT = 5
+_TRIES = 50
+
+
+class Evolution(Method):
+    """Regularised evolution (Real et al. 2019; sizes of appendix B.1 of the OptFormer paper).
+
+    The population is the latest configs with results: the oldest die, however good. The best of a
+    random tournament is mutated: one of its active parameters, each with the same probability,
+    gets a new value, uniform over the others of its range. A new structural value keeps the
+    parameters that still exist; those that come into being are drawn. Until there are as many
+    configs as the population holds, they are drawn at random.
+
+    Args:
+        space: what to search.
+        seed: of all random numbers.
+        population: size of the population.
+        tournament: how many are drawn from it to compete.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        seed: int = 0,
+        *,
+        population: int = POPULATION,
+        tournament: int = TOURNAMENT,
+    ) -> None:
+        super().__init__(space, seed)
+        if not 1 <= tournament <= population:
+            rule = "1 <= tournament <= population must hold"
+            raise NasboError(f"{rule}, but got {tournament} and {population}")
+        self.population, self.tournament = population, tournament
+
+    def propose(self, task: Task) -> list[Suggestion]:
+        taken = set(task.taken)
+        chosen: list[Suggestion] = []
+        while len(chosen) < task.n:
+            n_known = len(task.rows) + len(task.pending) + len(chosen)
+            suggestion = self._child(task, taken) if n_known >= self.population else None
+            if suggestion is None:
+                config = draw_anywhere(self.space, taken, task.rng)
+                if config is None:
+                    break
+                suggestion = Suggestion(config, "model", {"parent": None})
+            taken.add(config_key(suggestion.config))
+            chosen.append(suggestion)
+        return chosen
+
+    def _child(self, task: Task, taken: set[str]) -> Suggestion | None:
+        """A mutation that was not tried before; ``None`` where none was met."""
+        alive = task.rows[-self.population :]
+        for _ in range(_TRIES):
+            parent = _winner(alive, min(self.tournament, len(alive)), task.rng)
+            config = mutate(self.space, parent.config, task.rng)
+            if config_key(config) not in taken:
+                return Suggestion(config, "model", {"parent": parent.id})
+        return None
+
+
+def _winner(alive: list[tuple[Trial, float]], n: int, rng: Generator) -> Trial:
+    drawn = rng.choice(len(alive), size=n, replace=False)
+    trial, _ = max((alive[int(at)] for at in drawn), key=lambda one: one[1])
+    return trial
+
+
+def mutate(space: Space, config: Config, rng: Generator) -> Config:
+    """The config with one active parameter, structural ones included, at another value."""
+    subspace = space.subspace_of(config)
+    slots = [slot for slot in subspace.slots if slot.parameter.n_levels != 1]
+    if not slots:
+        return config
+    slot = slots[int(rng.integers(len(slots)))]
+    values = values_of(subspace, config)
+    here = values[slot.name, slot.index]
+    fresh = slot.parameter.sample(rng)
+    while fresh == here:
+        fresh = slot.parameter.sample(rng)
+    return complete_config(space, values | {(slot.name, slot.index): fresh}, rng)

@@ -1,0 +1,14 @@
+"""History comes in; the best configs by log-EI under one GP on the flattened space go out."""
+
+from __future__ import annotations
+
+from nasbo.methods.base import Task
+from nasbo.methods.modelled import SurrogateMethod
+from nasbo.surrogates.one_hot import OneHotGP
+
+
+class FlatGP(SurrogateMethod):
+    """The structure-blind baseline: one GP on the one-hot, imputed vector, log-EI."""
+
+    def make_surrogate(self, task: Task) -> OneHotGP:
+        return OneHotGP(self.space)

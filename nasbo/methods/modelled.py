@@ -1,0 +1,127 @@
+"""A surrogate comes in; the configs of its largest expected improvement go out.
+
+What the methods share that fit one surrogate and maximise log-EI in the subspaces.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from nasbo.acquisition import Found, maximise_per_subspace
+from nasbo.acquisition.choose import MAX_VISITED_SUBSPACES
+from nasbo.acquisition.sampled import promising_subspaces
+from nasbo.errors import NasboError
+from nasbo.history import config_key
+from nasbo.methods.base import Method, Suggestion, Task
+from nasbo.space import Subspace
+from nasbo.surrogates.base import Observations, Surrogate
+
+Array = NDArray[np.float64]
+Place = tuple[Subspace, Array]
+IsTaken = Callable[[Subspace, Array], bool]
+
+N_PROMISING = 8
+
+
+class SurrogateMethod(Method):
+    """Fits one surrogate per call; a subclass says which, and may choose configs its own way."""
+
+    score_name = "log_ei"
+
+    @abstractmethod
+    def make_surrogate(self, task: Task) -> Surrogate:
+        """The surrogate, not fitted."""
+
+    def propose(self, task: Task) -> list[Suggestion]:
+        observations = task.observations
+        started = time.perf_counter()
+        surrogate = self.make_surrogate(task)
+        surrogate.fit(observations)
+        info = {"fit_s": round(time.perf_counter() - started, 3)}
+        places = pending_places(task)
+        surrogate = surrogate.with_pending([s for s, _ in places], [x for _, x in places])
+        found = self.choose(surrogate, observations, task)
+        return [self.describe(surrogate, one, info) for one in found]
+
+    def choose(self, surrogate: Surrogate, observations: Observations, task: Task) -> list[Found]:
+        """The next configs: the best of each subspace by log-EI, best first."""
+        return best_by_ei(surrogate, observations, task)
+
+    def describe(self, surrogate: Surrogate, found: Found, info: dict[str, Any]) -> Suggestion:
+        """A config with what the surrogate thought of it."""
+        with torch.no_grad():
+            mean, variance = surrogate.posterior(found.subspace, torch.from_numpy(found.x[None]))
+        z, sd = float(mean), float(variance.sqrt())
+        low, median, high = (surrogate.scale.to_score(z + k * sd) for k in (-1, 0, 1))
+        thought = {
+            self.score_name: found.score,
+            "predicted": median,
+            "predicted_low": low,
+            "predicted_high": high,
+        }
+        return Suggestion(found.subspace.decode(found.x), "model", info | thought)
+
+
+def best_by_ei(surrogate: Surrogate, observations: Observations, task: Task) -> list[Found]:
+    """``task.n`` configs, all different; those found earlier are pending for the later ones.
+
+    Each pass maximises log-EI in every subspace, or in promising ones where there are too many.
+    """
+    chosen: list[Found] = []
+    is_taken = Taken(task)
+    while len(chosen) < task.n:
+        subspaces = visited_subspaces(surrogate, observations, task)
+        found = maximise_per_subspace(surrogate, subspaces, observations, task.rng, is_taken)
+        found = found[: task.n - len(chosen)]
+        if not found:
+            break
+        chosen += found
+        for one in found:
+            is_taken.add(one.subspace, one.x)
+        if len(chosen) < task.n:
+            surrogate = surrogate.with_pending([f.subspace for f in found], [f.x for f in found])
+    return chosen
+
+
+def visited_subspaces(
+    surrogate: Surrogate, observations: Observations, task: Task
+) -> list[Subspace]:
+    """All subspaces, or the promising ones where there are too many to visit."""
+    space = task.space
+    if space.n_subspaces <= MAX_VISITED_SUBSPACES:
+        return list(space.subspaces())
+    wanted = min(max(task.n, N_PROMISING), 2 * N_PROMISING)
+    return promising_subspaces(surrogate, space, observations, task.rng, wanted)
+
+
+class Taken:
+    """Whether a config must not be suggested: known before, or added since."""
+
+    def __init__(self, task: Task) -> None:
+        self._keys = set(task.taken)
+
+    def __call__(self, subspace: Subspace, x: Array) -> bool:
+        return config_key(subspace.decode(x)) in self._keys
+
+    def add(self, subspace: Subspace, x: Array) -> None:
+        """Take one more."""
+        self._keys.add(config_key(subspace.decode(x)))
+
+
+def pending_places(task: Task) -> list[Place]:
+    """The running configs as places in their subspaces."""
+    subspaces = [task.space.subspace_of(config) for config in task.pending]
+    return [(s, s.encode(config)) for s, config in zip(subspaces, task.pending, strict=True)]
+
+
+def check_choice(option: str, value: object, known: tuple[str, ...]) -> None:
+    """Raise a ``NasboError`` that lists the known values of an option."""
+    if value not in known:
+        raise NasboError(f"{option} must be one of {', '.join(known)}, got {value!r}")

@@ -1,0 +1,123 @@
+"""History comes in; configs that SMAC's random forest and EI suggest go out."""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+from typing import Any
+
+from nasbo.history import config_key
+from nasbo.methods.base import Method, Suggestion, Task
+from nasbo.methods.flattened import FlatParameter, flat_name, flatten, from_flat, levels_of, walk
+from nasbo.methods.optional import import_optional
+from nasbo.space import Config, Parameter, Space, Value
+from nasbo.surrogates.vertices import Key
+
+_TRIES = 20
+_SEED_OF_TRIALS = 0
+"""SMAC gives every trial of a deterministic scenario this seed."""
+
+
+class Smac(Method):
+    """SMAC (Hutter et al. 2011) by the package ``smac``, with its settings for tuning.
+
+    The tree becomes a ConfigSpace with its conditions; inactive parameters get SMAC's own
+    imputation. The run history is rebuilt for every call; running configs are in it as running,
+    so that they are not suggested again.
+
+    Args:
+        space: what to search.
+        seed: of all random numbers.
+    """
+
+    def __init__(self, space: Space, seed: int = 0) -> None:
+        super().__init__(space, seed)
+        self._smac = import_optional("smac", "smac", "smac")
+        self._runs = import_optional("smac.runhistory", "smac", "smac")
+        self._kinds = import_optional("ConfigSpace", "smac", "smac")
+
+    def propose(self, task: Task) -> list[Suggestion]:
+        taken = set(task.taken)
+        chosen: list[Suggestion] = []
+        with tempfile.TemporaryDirectory() as folder:
+            facade = self._facade(task, folder)
+            tries = _TRIES * task.n
+            while len(chosen) < task.n and tries:
+                tries -= 1
+                config = self._from_smac(facade.ask().config)
+                if config_key(config) not in taken:
+                    taken.add(config_key(config))
+                    chosen.append(Suggestion(config))
+        return chosen
+
+    def _facade(self, task: Task, folder: str) -> Any:
+        smac, space = self._smac, self._config_space(task.torch_seed)
+        n_known = len(task.rows) + len(task.pending)
+        scenario = smac.Scenario(
+            space,
+            deterministic=True,
+            n_trials=n_known + _TRIES * task.n + 1,
+            output_directory=folder,
+            seed=task.torch_seed,
+        )
+        # An empty initial design is what is wanted: the configs so far are told instead.
+        logging.getLogger("smac").setLevel(logging.ERROR)
+        kind = smac.HyperparameterOptimizationFacade
+        facade = kind(
+            scenario,
+            target_function=None,
+            initial_design=kind.get_initial_design(scenario, n_configs=0),
+            intensifier=kind.get_intensifier(scenario, max_config_calls=1),
+            logging_level=False,
+            overwrite=True,
+        )
+        for trial, score in task.rows:
+            value = self._runs.TrialValue(cost=-score)
+            facade.tell(self._trial(space, trial.config), value, save=False)
+        for config in task.pending:
+            facade.runhistory.add_running_trial(self._trial(space, config))
+        return facade
+
+    def _trial(self, space: Any, config: Config) -> Any:
+        values = levels_of(self.space.subspace_of(config), config)
+        known = self._kinds.Configuration(space, values=values)
+        return self._runs.TrialInfo(known, seed=_SEED_OF_TRIALS)
+
+    def _from_smac(self, config: Any) -> Config:
+        found = dict(config)
+
+        def decide(parameter: Parameter, key: Key) -> Value:
+            return from_flat(parameter, found[flat_name(parameter, key)])
+
+        return walk(self.space, decide)
+
+    def _config_space(self, seed: int) -> Any:
+        space = self._kinds.ConfigurationSpace(seed=seed)
+        flat = flatten(self.space)
+        made = {one.name: self._hyperparameter(one) for one in flat}
+        fathers = {one.name: one.parameter for one in flat}
+        space.add(*made.values())
+        conditions = []
+        for one in flat:
+            if one.father and fathers[one.father].n_levels > 1:
+                father = fathers[one.father]
+                low = int(father.low) if father.kind == "int" else 0
+                values = [low + level for level in one.levels]
+                child, above = made[one.name], made[one.father]
+                conditions.append(self._kinds.InCondition(child, above, values))
+        if conditions:
+            space.add(*conditions)
+        return space
+
+    def _hyperparameter(self, flat: FlatParameter) -> Any:
+        kinds, parameter = self._kinds, flat.parameter
+        low, high = parameter.low, parameter.high
+        if parameter.kind == "float":
+            return kinds.Float(flat.name, (low, high), log=parameter.log)
+        first = int(low) if parameter.kind == "int" else 0
+        if parameter.n_levels == 1:
+            return kinds.Constant(flat.name, first)
+        if parameter.kind == "choice":
+            return kinds.Categorical(flat.name, list(range(parameter.n_levels)))
+        last = first + parameter.n_levels - 1
+        return kinds.Integer(flat.name, (first, last), log=parameter.log)

@@ -1,0 +1,105 @@
+"""History comes in; configs that Optuna's tree-structured Parzen estimators suggest go out."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from nasbo.history import config_key
+from nasbo.methods.base import Method, Suggestion, Task
+from nasbo.methods.flattened import flat_name, flatten, from_flat, levels_of, walk
+from nasbo.methods.optional import import_optional
+from nasbo.space import Config, Parameter, Space, Value
+from nasbo.surrogates.vertices import Key
+
+_TRIES = 20
+
+
+class Tpe(Method):
+    """TPE (Bergstra et al. 2011) as Optuna has it, over the tree, parameter by parameter.
+
+    The study is rebuilt from the history for every call. Running configs count as bad (the
+    constant liar).
+
+    Args:
+        space: what to search.
+        seed: of all random numbers.
+        multivariate: whether the parameters of a config are looked at together, in groups that
+            exist together; else each by itself.
+    """
+
+    def __init__(self, space: Space, seed: int = 0, *, multivariate: bool = False) -> None:
+        super().__init__(space, seed)
+        self.multivariate = multivariate
+        self._optuna = import_optional("optuna", "tpe", "bench")
+        self._distributions = {f.name: self._distribution(f.parameter) for f in flatten(space)}
+
+    def propose(self, task: Task) -> list[Suggestion]:
+        study = self._study(task)
+        taken = set(task.taken)
+        chosen: list[Suggestion] = []
+        tries = _TRIES * task.n
+        while len(chosen) < task.n and tries:
+            tries -= 1
+            # A repeated config stays in the study as running: that turns the sampler away from it.
+            config = self._ask(study.ask())
+            if config_key(config) not in taken:
+                taken.add(config_key(config))
+                chosen.append(Suggestion(config))
+        return chosen
+
+    def _study(self, task: Task) -> Any:
+        optuna = self._optuna
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            sampler = optuna.samplers.TPESampler(
+                n_startup_trials=0,
+                multivariate=self.multivariate,
+                group=self.multivariate,
+                constant_liar=True,
+                seed=task.torch_seed,
+            )
+        study = optuna.create_study(sampler=sampler, direction="maximize")
+        states = optuna.trial.TrialState
+        for trial, score in task.rows:
+            study.add_trial(self._frozen(trial.config, states.COMPLETE, score))
+        for config in task.pending:
+            study.add_trial(self._frozen(config, states.RUNNING, None))
+        return study
+
+    def _frozen(self, config: Config, state: Any, score: float | None) -> Any:
+        params = levels_of(self.space.subspace_of(config), config)
+        return self._optuna.trial.create_trial(
+            state=state,
+            value=score,
+            params=params,
+            distributions={name: self._distributions[name] for name in params},
+        )
+
+    def _ask(self, trial: Any) -> Config:
+        def decide(parameter: Parameter, key: Key) -> Value:
+            name = flat_name(parameter, key)
+            if parameter.kind == "choice":
+                value = trial.suggest_categorical(name, list(range(parameter.n_levels)))
+            elif parameter.kind == "float":
+                value = trial.suggest_float(name, parameter.low, parameter.high, log=parameter.log)
+            elif parameter.kind == "int":
+                low, high = int(parameter.low), int(parameter.high)
+                value = trial.suggest_int(name, low, high, log=parameter.log)
+            else:
+                value = trial.suggest_int(name, 0, parameter.n_levels - 1)
+            return from_flat(parameter, value)
+
+        return walk(self.space, decide)
+
+    def _distribution(self, parameter: Parameter) -> Any:
+        kinds = self._optuna.distributions
+        if parameter.kind == "choice":
+            return kinds.CategoricalDistribution(list(range(parameter.n_levels)))
+        if parameter.kind == "float":
+            return kinds.FloatDistribution(parameter.low, parameter.high, log=parameter.log)
+        if parameter.kind == "int":
+            low, high = int(parameter.low), int(parameter.high)
+            return kinds.IntDistribution(low, high, log=parameter.log)
+        return kinds.IntDistribution(0, parameter.n_levels - 1)

@@ -1,0 +1,180 @@
+"""Scores in their order come in; the trust region that they lead to goes out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from nasbo.acquisition.box import Box
+from nasbo.acquisition.neighbours import values_of
+from nasbo.methods.ascent import Region
+from nasbo.methods.flattened import Values, complete_config
+from nasbo.space import Config, Space, Subspace
+
+Array = NDArray[np.float64]
+
+MOVED_NUMBERS = 20
+"""So many numbers of a config are drawn anew in the mean; all where there are fewer."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How a trust region grows and shrinks; the numbers of the authors' public code.
+
+    Attributes:
+        n_choices: choices of the space, structural ones included: no radius is larger.
+        success_tolerance: successes in a row before it grows.
+        failure_tolerance: failures in a row before it shrinks.
+        n_start: configs that begin a run, without counting.
+    """
+
+    n_choices: int
+    success_tolerance: int = 3
+    failure_tolerance: int = 40
+    n_start: int = 8
+    factor: float = 1.5
+    length_start: float = 0.8
+    length_min: float = 0.5**7
+    length_max: float = 1.6
+    radius_start: int = 20
+    radius_max: int = 30
+    margin: float = 1e-3
+
+
+@dataclass(frozen=True)
+class Run:
+    """A local search between two restarts.
+
+    Attributes:
+        start: place of its first score.
+        length: side of the box of the numbers, in the unit cube.
+        radius: how many choices may differ from the best config.
+        best: its best score so far, ``None`` before the first.
+        end: place after its last score, ``None`` while it goes on.
+    """
+
+    start: int
+    length: float
+    radius: int
+    best: float | None = None
+    successes: int = 0
+    failures: int = 0
+    end: int | None = None
+
+
+def replay(scores: Sequence[float], rules: Rules) -> list[Run]:
+    """All runs, the present one last, as the scores (larger is better) have shaped them."""
+    runs = [_begin(0, rules)]
+    for at, score in enumerate(scores):
+        runs[-1] = _after(runs[-1], score, at, rules)
+        is_gone = runs[-1].length < rules.length_min or (rules.n_choices and runs[-1].radius < 1)
+        if is_gone:
+            runs[-1] = replace(runs[-1], end=at + 1)
+            runs.append(_begin(at + 1, rules))
+    return runs
+
+
+def _begin(start: int, rules: Rules) -> Run:
+    radius = min(rules.radius_start, rules.radius_max, rules.n_choices)
+    return Run(start, rules.length_start, radius)
+
+
+def _after(run: Run, score: float, at: int, rules: Rules) -> Run:
+    if run.best is None or at - run.start < rules.n_start:
+        return replace(run, best=score if run.best is None else max(run.best, score))
+    is_success = score >= run.best + rules.margin * abs(run.best)
+    run = replace(
+        run,
+        best=max(run.best, score),
+        successes=run.successes + 1 if is_success else 0,
+        failures=0 if is_success else run.failures + 1,
+    )
+    if run.successes == rules.success_tolerance:
+        radius = min(int(run.radius * rules.factor), rules.radius_max, rules.n_choices)
+        length = min(run.length * rules.factor, rules.length_max)
+        return replace(run, length=length, radius=max(radius, run.radius), successes=0)
+    if run.failures == rules.failure_tolerance:
+        radius, length = int(run.radius / rules.factor), run.length / rules.factor
+        return replace(run, length=length, radius=radius, failures=0)
+    return run
+
+
+class TrustRegion:
+    """Configs near a centre: a box for the numbers, a Hamming ball for the choices.
+
+    It goes over the active parameters of the centre, whatever the subspace: changing a structural
+    value is one change like any other, and what exists only under the new value is free. A region
+    per subspace would need results in each of them, which spaces with thousands never have.
+
+    Args:
+        space: where.
+        centre: the best config.
+        length: side of the box.
+        radius: how many choices may differ.
+    """
+
+    def __init__(self, space: Space, centre: Config, length: float, radius: int) -> None:
+        self.space, self.length, self.radius = space, length, radius
+        self.config = centre
+        self.subspace = space.subspace_of(centre)
+        self.centre = values_of(self.subspace, centre)
+        self._parameters = {(s.name, s.index): s.parameter for s in self.subspace.free}
+        self._choices = [
+            slot
+            for slot in self.subspace.slots
+            if (slot.is_fixed or slot.parameter.kind == "choice") and slot.parameter.n_levels > 1
+        ]
+
+    def n_changes(self, subspace: Subspace, config: Config) -> int:
+        """Choices of the centre that the config has too, with another value."""
+        values = values_of(subspace, config)
+        keys = [(slot.name, slot.index) for slot in self._choices]
+        return sum(key in values and values[key] != self.centre[key] for key in keys)
+
+    def sample(self, rng: Generator) -> Config:
+        """A config with some choices changed and numbers drawn inside the box."""
+        values: Values = dict(self.centre)
+        n = int(rng.integers(min(self.radius, len(self._choices)) + 1))
+        for at in rng.permutation(len(self._choices))[:n]:
+            slot = self._choices[at]
+            values[slot.name, slot.index] = slot.parameter.sample(rng)
+        numbers = [slot for slot in self.subspace.free if slot.parameter.is_number]
+        for slot in numbers:
+            if rng.random() < MOVED_NUMBERS / len(numbers):
+                here = slot.parameter.to_unit(self.centre[slot.name, slot.index])
+                unit = here + self.length * (float(rng.random()) - 0.5)
+                values[slot.name, slot.index] = slot.parameter.from_unit(unit)
+        return complete_config(self.space, values, rng)
+
+    def region(self, box: Box, weights: Array) -> Region:
+        """The part of a subspace's box that lies inside.
+
+        Args:
+            box: of the subspace.
+            weights: relative lengths of the columns, shape (n_columns,).
+        """
+        subspace = box.subspace
+        low, high = np.zeros(box.n_columns), np.ones(box.n_columns)
+        centre = np.zeros(box.n_columns)
+        counted = []
+        for column, slot in enumerate(subspace.free):
+            key = slot.name, slot.index
+            if self._parameters.get(key) != slot.parameter:
+                continue  # it came into being with a structural change
+            centre[column] = slot.parameter.to_unit(self.centre[key])
+            if slot.parameter.kind == "choice":
+                counted.append(column)
+            else:
+                reach = 0.5 * self.length * weights[column]
+                low[column] = max(centre[column] - reach, 0.0)
+                high[column] = min(centre[column] + reach, 1.0)
+        used = self._n_structural_changes(subspace)
+        return Region(low, high, centre, np.array(counted, dtype=np.intp), self.radius - used)
+
+    def _n_structural_changes(self, subspace: Subspace) -> int:
+        fixed = {(s.name, s.index): s.value for s in subspace.slots if s.is_fixed}
+        return sum(value != self.centre.get(key, value) for key, value in fixed.items())

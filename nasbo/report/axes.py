@@ -1,0 +1,146 @@
+"""Limits and a place on the drawing come in; scales with ticks, grids and axis titles go out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from nasbo.report.drawing import Line, Shape, Words
+
+_OUTLIER = 4.0
+"""Values further on the bad side than so many quartile distances are drawn at the edge."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Numbers to pixels; outside of the limits they stay at the edge."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    is_log: bool = False
+
+    def __call__(self, value: float) -> float:
+        low, high, value = self._inner(self.low), self._inner(self.high), self._inner(value)
+        share = (value - low) / (high - low) if high > low else 0.5
+        return self.start + min(max(share, 0.0), 1.0) * (self.end - self.start)
+
+    def _inner(self, value: float) -> float:
+        return math.log10(max(value, 1e-300)) if self.is_log else value
+
+    def ticks(self, n: int = 5) -> list[float]:
+        """About ``n`` round numbers inside the limits."""
+        if self.is_log:
+            found = _log_ticks(self.low, self.high)
+            if len(found) >= 2:
+                return found[:: max(1, round(len(found) / (n + 1)))]
+        return _round_ticks(self.low, self.high, n)
+
+
+def _round_ticks(low: float, high: float, n: int) -> list[float]:
+    span = high - low
+    if span <= 0 or not math.isfinite(span):
+        return [low]
+    power = 10.0 ** math.floor(math.log10(span / n))
+    step = next(power * factor for factor in (1, 2, 5, 10, 20) if span / (power * factor) <= n)
+    first = math.ceil(low / step - 1e-9)
+    last = math.floor(high / step + 1e-9)
+    return [place * step for place in range(first, last + 1)]
+
+
+def _log_ticks(low: float, high: float) -> list[float]:
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    factors = (1,) if len(powers) > 3 else (1, 2, 5)
+    marks = (factor * 10.0**power for power in powers for factor in factors)
+    return [mark for mark in marks if low * 0.999 <= mark <= high * 1.001]
+
+
+def limits(values: Iterable[float], margin: float = 0.05) -> tuple[float, float]:
+    """The least and the largest value with some room; never equal."""
+    known = [value for value in values if math.isfinite(value)]
+    if not known:
+        return 0.0, 1.0
+    low, high = min(known), max(known)
+    room = (high - low) * margin or abs(high) * margin or 0.5
+    return low - room, high + room
+
+
+def log_limits(values: Iterable[float]) -> tuple[float, float]:
+    """Limits of positive values for a logarithmic scale."""
+    known = [value for value in values if value > 0 and math.isfinite(value)]
+    low, high = (min(known), max(known)) if known else (1.0, 10.0)
+    room = max((high / low) ** 0.05, 1.08)
+    return low / room, high * room
+
+
+def value_limits(values: Sequence[float], mode: str) -> tuple[float, float]:
+    """Limits for values of trials: terrible ones do not squeeze the good ones together."""
+    known = sorted(value for value in values if math.isfinite(value))
+    if len(known) < 8:
+        return limits(known)
+    quarter, half, three = (known[len(known) * part // 4] for part in (1, 2, 3))
+    reach = _OUTLIER * max(three - quarter, 1e-12 * abs(half))
+    if mode == "min":
+        return limits([known[0], min(known[-1], max(three, half) + reach)])
+    return limits([max(known[0], min(quarter, half) - reach), known[-1]])
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The two scales of a figure, with their titles."""
+
+    x: Scale
+    y: Scale
+    x_title: str = ""
+    y_title: str = ""
+
+    def shapes(self, has_x_ticks: bool = True, has_y_ticks: bool = True) -> list[Shape]:
+        """Grid, tick words and titles."""
+        shapes: list[Shape] = []
+        if has_y_ticks:
+            shapes += self._y_ticks()
+        if has_x_ticks:
+            shapes += self._x_ticks()
+        bottom = self.y.start
+        shapes.append(Line([(self.x.start, bottom), (self.x.end, bottom)], "axis"))
+        middle = (self.x.start + self.x.end) / 2
+        if self.x_title:
+            shapes.append(Words(middle, bottom + 38, self.x_title, anchor="middle"))
+        if self.y_title:
+            shapes.append(Words(self.x.start - 6, self.y.end - 12, self.y_title, anchor="start"))
+        return shapes
+
+    def _y_ticks(self) -> list[Shape]:
+        shapes: list[Shape] = []
+        for tick, words in zip(self.y.ticks(), tick_texts(self.y.ticks()), strict=True):
+            level = self.y(tick)
+            shapes.append(Line([(self.x.start, level), (self.x.end, level)], "grid"))
+            shapes.append(Words(self.x.start - 8, level + 4, words, 11, "muted", "end"))
+        return shapes
+
+    def _x_ticks(self) -> list[Shape]:
+        shapes: list[Shape] = []
+        for tick, words in zip(self.x.ticks(6), tick_texts(self.x.ticks(6)), strict=True):
+            place = self.x(tick)
+            shapes.append(Line([(place, self.y.start), (place, self.y.start + 4)], "axis"))
+            shapes.append(Words(place, self.y.start + 18, words, 11, "muted", "middle"))
+        return shapes
+
+
+def tick_texts(ticks: Sequence[float]) -> list[str]:
+    """Ticks in as few digits as keep them apart."""
+    return [number_text(tick) for tick in ticks]
+
+
+def number_text(value: float, digits: int = 4) -> str:
+    """A number in few characters: 1.2M, 0.4512, 3e-05."""
+    size = abs(value)
+    for limit, unit in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
+        if size >= limit:
+            scale = 1e3 if unit == "k" else limit
+            return f"{value / scale:.3g}{unit}" if size < 1e15 else f"{value:.3g}"
+    if size < 1e-12:
+        return "0"
+    return f"{value:.{digits}g}"

@@ -1,0 +1,68 @@
+"""A history comes in; what the surrogate had predicted of each result before it came goes out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nasbo.history import History, Trial
+
+EXPECTED_COVERAGE = math.erf(math.sqrt(0.5))
+"""How many results a normal posterior has within one standard deviation."""
+KEYS = ("predicted", "predicted_low", "predicted_high")
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A result and what was thought of it before, in values of the metric.
+
+    Attributes:
+        trial: whose value came.
+        value: the value that came.
+        median: the predicted one.
+        low: the lower end of the interval of one standard deviation.
+        high: its upper end.
+    """
+
+    trial: Trial
+    value: float
+    median: float
+    low: float
+    high: float
+
+    @property
+    def is_inside(self) -> bool:
+        return self.low <= self.value <= self.high
+
+
+def predictions(history: History) -> list[Prediction]:
+    """What was predicted of all finished model suggestions, in the order of trial numbers."""
+    found = []
+    for trial in history.trials:
+        scores = [trial.info.get(key) for key in KEYS]
+        if trial.state == "finished" and trial.value is not None and _are_finite(scores):
+            median, *ends = (history.score(float(score or 0.0)) for score in scores)
+            found.append(Prediction(trial, trial.value, median, min(ends), max(ends)))
+    return found
+
+
+def _are_finite(scores: Sequence[object]) -> bool:
+    return all(isinstance(score, int | float) and math.isfinite(score) for score in scores)
+
+
+def coverage(found: list[Prediction]) -> float:
+    """Part of the results inside their intervals."""
+    return sum(one.is_inside for one in found) / len(found)
+
+
+def rank_correlation(found: list[Prediction]) -> float:
+    """Spearman's correlation of predictions and results; 0 where one of them is constant."""
+    predicted = np.array([one.median for one in found])
+    came = np.array([one.value for one in found])
+    if len(found) < 2 or np.ptp(predicted) == 0 or np.ptp(came) == 0:
+        return 0.0
+    ranks = [np.argsort(np.argsort(part)).astype(np.float64) for part in (predicted, came)]
+    return float(np.corrcoef(ranks[0], ranks[1])[0, 1])

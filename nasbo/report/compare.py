@@ -1,0 +1,234 @@
+"""Several sweeps' folders come in; one page that sets them side by side goes out."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+
+from nasbo.errors import NasboError
+from nasbo.report.axes import Frame, Scale, number_text, value_limits
+from nasbo.report.drawing import (
+    SERIES,
+    Box,
+    Dot,
+    Drawing,
+    Line,
+    Shape,
+    Words,
+    legend,
+    legend_height,
+    shorten_text,
+)
+from nasbo.report.figures.settings import table
+from nasbo.report.page import Page, to_html
+from nasbo.report.progress import duration
+from nasbo.report.study import Figure, NoDataError, Study, open_study, value_of
+from nasbo.report.write import write_text
+
+WIDTH, HEIGHT = 1180.0, 420.0
+COMPARE_FILE = "compare.html"
+
+
+def write_comparison(folders: Sequence[Path], out: Path | None = None) -> Path:
+    """Write the page that compares sweeps.
+
+    Args:
+        folders: of at least two sweeps with one mode and metric.
+        out: the HTML file; default ``compare.html`` in the working directory.
+
+    Raises:
+        NasboError: fewer than two, or sweeps whose values cannot be compared.
+    """
+    if len(folders) < 2:
+        raise NasboError(f"at least two sweeps are needed to compare, got {len(folders)}")
+    studies = [open_study(folder) for folder in folders]
+    goals = {(study.mode, study.metric) for study in studies}
+    if len(goals) > 1:
+        told = ", ".join(f"{mode} {metric}" for mode, metric in sorted(goals))
+        raise NasboError(f"sweeps must have one mode and metric to be compared, got {told}")
+    path = out or Path(COMPARE_FILE)
+    write_text(path, to_html(make_comparison(studies)))
+    return path
+
+
+def make_comparison(studies: Sequence[Study]) -> Page:
+    """Curves and a table of all sweeps; medians where a method has several seeds."""
+    figures: list[Figure] = [_table(studies)]
+    left_out: list[tuple[str, str]] = []
+    valued = [study for study in studies if study.valued]
+    for name, draw in COMPARISONS.items():
+        try:
+            figures.insert(len(figures) - 1, draw(valued))
+        except NoDataError as error:
+            left_out.append((name, str(error)))
+    methods = Counter(study.sweep.method for study in studies)
+    subtitle = ", ".join(f"{name}: {n} sweeps" for name, n in methods.items())
+    tiles = [
+        (number_text(value_of(study.ranked[0]), 5), f"best {study.metric} of {study.name}")
+        for study in valued[:8]
+    ]
+    return Page(f"{len(studies)} sweeps", subtitle, tiles, figures, left_out)
+
+
+def method_colors(studies: Sequence[Study]) -> dict[str, str]:
+    """A colour for each method, in the order in which they come."""
+    names = dict.fromkeys(study.sweep.method for study in studies)
+    return dict(zip(names, (*SERIES, *["muted"] * len(names)), strict=False))
+
+
+def _curves(studies: Sequence[Study]) -> Figure:
+    """Best so far of every sweep, and the median of each method's seeds."""
+    if not studies:
+        raise NoDataError("no sweep has a value so far")
+    values = [value for study in studies for value in study.values]
+    length = max(len(study.ended) for study in studies)
+    x = Scale(0, length + 1, 70, WIDTH - 20)
+    bests = [v for s in studies for v in s.history.best_so_far() if not math.isnan(v)]
+    y = Scale(*value_limits(bests or values, studies[0].mode), HEIGHT - 56, 56)
+    drawing = Drawing(WIDTH, HEIGHT)
+    drawing.extend(Frame(x, y, "trials that have ended", f"best {studies[0].metric}").shapes())
+    colors = method_colors(studies)
+    for method, color in colors.items():
+        own = [study for study in studies if study.sweep.method == method]
+        drawing.extend(_method_curves(own, color, x, y))
+    drawing.extend(legend(list(colors.items()), 70, 16, WIDTH - 90))
+    caption = (
+        "Thin lines are single sweeps; the thick line is the median of a method's sweeps, as far "
+        "as all of them have come."
+    )
+    return Figure("best-so-far", "Best so far by method", caption, drawing, is_wide=True)
+
+
+def _method_curves(studies: Sequence[Study], color: str, x: Scale, y: Scale) -> list[Shape]:
+    curves = [study.history.best_so_far() for study in studies]
+    shapes: list[Shape] = [
+        _steps(
+            curve, color, 1.2 if len(curves) > 1 else 2.4, x, y, f"{s.name}, seed {s.sweep.seed}"
+        )
+        for s, curve in zip(studies, curves, strict=True)
+    ]
+    if len(curves) > 1:
+        middle = [median(column) for column in zip(*curves, strict=False)]
+        words = f"median of {len(curves)} sweeps by {studies[0].sweep.method}"
+        shapes.append(_steps(middle, color, 3.0, x, y, words))
+    return shapes
+
+
+def _steps(
+    curve: Sequence[float], color: str, width: float, x: Scale, y: Scale, words: str
+) -> Line:
+    points: list[tuple[float, float]] = []
+    for place, value in enumerate(curve, start=1):
+        if math.isnan(value) or (points and place < len(curve) and value == curve[place - 2]):
+            continue
+        if points:
+            points.append((x(place), points[-1][1]))
+        points.append((x(place), y(value)))
+    return Line(points, color, width, 0.55 if width < 2 else 1.0, label=words)
+
+
+def _finals(studies: Sequence[Study]) -> Figure:
+    """The best value of each sweep, a row per method."""
+    if not studies:
+        raise NoDataError("no sweep has a value so far")
+    colors = method_colors(studies)
+    bests = [value_of(study.ranked[0]) for study in studies]
+    x = Scale(*value_limits(bests, studies[0].mode), 150, 540)
+    height = 76.0 + 36 * len(colors)
+    drawing = Drawing(560, height)
+    y = Scale(0, 1, height - 52, 20)
+    frame = Frame(x, y, f"best {studies[0].metric}")
+    drawing.extend(frame.shapes(has_y_ticks=False))
+    for place, (method, color) in enumerate(colors.items()):
+        level = 38.0 + 36 * place
+        drawing.add(Line([(x.start, level), (x.end, level)], "grid"))
+        drawing.add(Words(140, level + 4, shorten_text(method, 18), anchor="end"))
+        own = [study for study in studies if study.sweep.method == method]
+        for study in own:
+            best = value_of(study.ranked[0])
+            words = f"{study.name}, seed {study.sweep.seed}: {number_text(best, 5)}"
+            drawing.add(Dot(x(best), level, 5, color, 0.85, words))
+        middle = x(median(value_of(study.ranked[0]) for study in own))
+        drawing.add(Line([(middle, level - 12), (middle, level + 12)], "ink", 2.0))
+    caption = "A dot is a sweep, the line the median of a method."
+    return Figure("best-values", "Best values by method", caption, drawing)
+
+
+def _subspace_shares(studies: Sequence[Study]) -> Figure:
+    """Where each sweep spent its trials, by subspace."""
+    if not studies:
+        raise NoDataError("no sweep has a value so far")
+    if len({study.history.space.fingerprint() for study in studies}) > 1:
+        raise NoDataError("the sweeps have different spaces")
+    entries = studies[0].group_legend()
+    top = 26.0 + legend_height(entries, 540)
+    drawing = Drawing(560, top + 34 * len(studies) + 10)
+    drawing.extend(legend(entries, 10, 16, 540))
+    for place, study in enumerate(studies):
+        level = top + 34 * place
+        drawing.add(Words(140, level + 15, shorten_text(study.name, 18), anchor="end"))
+        drawing.extend(_share_bar(study, entries, level))
+    caption = "Part of the trials that went to each subspace." + studies[0].grouped
+    return Figure("subspace-shares", "Where the budgets went", caption, drawing)
+
+
+def _share_bar(study: Study, entries: Sequence[tuple[str, str]], level: float) -> list[Shape]:
+    colors = dict(entries)
+    counts = Counter(colors.get(study.group(trial), "muted") for trial in study.history.trials)
+    total = max(counts.total(), 1)
+    shapes: list[Shape] = []
+    left = 150.0
+    for name, color in entries:
+        width = 390.0 * counts[color] / total
+        words = f"{study.name}, {name}: {counts[color]} of {total}"
+        shapes.append(Box(left, level, max(width - 1, 0.0), 20, color, 0.9, 1.5, words))
+        left += width
+    return shapes
+
+
+def _table(studies: Sequence[Study]) -> Figure:
+    head = [
+        "sweep",
+        "method",
+        "options",
+        "seed",
+        "state",
+        "trials",
+        "failed",
+        "best",
+        "trial",
+        "time",
+    ]
+    html = table(head, (_row(study) for study in studies))
+    caption = "Time is from the first start to the last end."
+    return Figure("sweeps", "Sweeps", caption, html=html, is_wide=True)
+
+
+def _row(study: Study) -> list[object]:
+    options = " ".join(f"{key}={value}" for key, value in study.sweep.method_options.items())
+    best = study.ranked[0] if study.ranked else None
+    starts = [t.started_at for t in study.history.trials if t.started_at]
+    ends = [t.ended_at for t in study.ended if t.ended_at]
+    span = duration(max(ends) - min(starts)) if starts and ends else "–"
+    return [
+        study.name,
+        study.sweep.method,
+        options or "–",
+        study.sweep.seed,
+        study.state,
+        f"{study.history.n_ended} / {study.budget}",
+        study.history.state_counts()["failed"],
+        number_text(value_of(best), 5) if best else "–",
+        best.id if best else "–",
+        span,
+    ]
+
+
+COMPARISONS = {
+    "best-so-far": _curves,
+    "best-values": _finals,
+    "subspace-shares": _subspace_shares,
+}

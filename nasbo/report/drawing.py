@@ -1,0 +1,181 @@
+"""Shapes in pixels come in; a drawing that can become SVG or PNG goes out.
+
+Figures are written once, as shapes with named colours: the page resolves the names for light and
+dark, a PNG for paper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+Anchor = Literal["start", "middle", "end"]
+
+LEGEND_ROW = 18.0
+SERIES = tuple(f"c{place}" for place in range(1, 9))
+"""Colours of categories, always taken in this order; neighbours differ for all kinds of sight."""
+
+LIGHT = {
+    "ink": "#0b0b0b",
+    "text": "#52514e",
+    "muted": "#898781",
+    "axis": "#c3c2b7",
+    "grid": "#e7e6df",
+    "surface": "#fcfcfb",
+    "c1": "#2a78d6",
+    "c2": "#1baf7a",
+    "c3": "#eda100",
+    "c4": "#008300",
+    "c5": "#4a3aa7",
+    "c6": "#e34948",
+    "c7": "#e87ba4",
+    "c8": "#eb6834",
+}
+DARK = {
+    "ink": "#ffffff",
+    "text": "#c3c2b7",
+    "muted": "#8f8d86",
+    "axis": "#4a4945",
+    "grid": "#2c2c2a",
+    "surface": "#1a1a19",
+    "c1": "#3987e5",
+    "c2": "#199e70",
+    "c3": "#c98500",
+    "c4": "#00a000",
+    "c5": "#9085e9",
+    "c6": "#e66767",
+    "c7": "#d55181",
+    "c8": "#d95926",
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """A polyline; ``label`` is shown under the pointer, shapes of one ``key`` light up together."""
+
+    points: Sequence[tuple[float, float]]
+    color: str = "axis"
+    width: float = 1.0
+    opacity: float = 1.0
+    is_dashed: bool = False
+    label: str = ""
+    key: str = ""
+
+
+@dataclass(frozen=True)
+class Box:
+    """A filled rectangle by its upper left corner."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    color: str = "c1"
+    opacity: float = 1.0
+    radius: float = 0.0
+    label: str = ""
+    key: str = ""
+
+
+@dataclass(frozen=True)
+class Dot:
+    """A filled circle with a thin ring of the background, so that neighbours stay apart."""
+
+    x: float
+    y: float
+    radius: float = 4.0
+    color: str = "c1"
+    opacity: float = 1.0
+    label: str = ""
+    key: str = ""
+
+
+@dataclass(frozen=True)
+class Words:
+    """A line of text; ``y`` is its base line, ``turn`` in degrees; a halo keeps lines away."""
+
+    x: float
+    y: float
+    text: str
+    size: float = 12.0
+    color: str = "text"
+    anchor: Anchor = "start"
+    turn: float = 0.0
+    is_bold: bool = False
+    has_halo: bool = False
+
+
+@dataclass(frozen=True)
+class Heat:
+    """A matrix of values >= 0 as cells, from none (background) to the largest (full colour)."""
+
+    x: float
+    y: float
+    cell: float
+    values: Sequence[Sequence[float]]
+    labels: Sequence[str] = ()
+
+
+Shape = Line | Box | Dot | Words | Heat
+
+
+@dataclass
+class Drawing:
+    """A picture of a given size."""
+
+    width: float
+    height: float
+    shapes: list[Shape] = field(default_factory=list)
+
+    def add(self, *shapes: Shape) -> None:
+        self.shapes += shapes
+
+    def extend(self, shapes: Iterable[Shape]) -> None:
+        self.shapes += shapes
+
+
+def legend(entries: Sequence[tuple[str, str]], x: float, y: float, room: float) -> list[Shape]:
+    """Coloured squares with words, from left to right, in new rows where the room ends.
+
+    Args:
+        entries: (words, colour) each.
+        x: left end.
+        y: middle of the first row.
+        room: width to stay within.
+    """
+    shapes: list[Shape] = []
+    for (words, color), (left, row) in zip(entries, _legend_places(entries, room), strict=True):
+        level = y + LEGEND_ROW * row
+        shapes.append(Box(x + left, level - 5, 10, 10, color, radius=2))
+        shapes.append(Words(x + left + 15, level + 4, words))
+    return shapes
+
+
+def legend_height(entries: Sequence[tuple[str, str]], room: float) -> float:
+    """What a legend takes from the height of a drawing."""
+    rows = [row for _, row in _legend_places(entries, room)]
+    return LEGEND_ROW * (max(rows, default=0) + 1)
+
+
+def _legend_places(entries: Sequence[tuple[str, str]], room: float) -> list[tuple[float, int]]:
+    """Left end and row of each entry."""
+    places: list[tuple[float, int]] = []
+    left, row = 0.0, 0
+    for words, _ in entries:
+        width = 30 + 7.2 * len(words)
+        if left > 0 and left + width > room:
+            left, row = 0.0, row + 1
+        places.append((left, row))
+        left += width
+    return places
+
+
+def shorten_start(text: str, size: int) -> str:
+    """Text that fits, with its beginning cut off: the end tells subspaces apart."""
+    return text if len(text) <= size else "…" + text[len(text) - max(size - 1, 1) :]
+
+
+def shorten_text(text: str, size: int) -> str:
+    """Text that fits, with its end cut off."""
+    return text if len(text) <= size else text[: max(size - 1, 1)] + "…"

@@ -1,0 +1,32 @@
+"""A study comes in, a figure goes out: all figures of a report, by name, in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from nasbo.report.figures.architecture import draw_architectures
+from nasbo.report.figures.attention import draw_attention
+from nasbo.report.figures.course import draw_best_so_far, draw_budget, draw_subspaces
+from nasbo.report.figures.parameters import draw_importance, draw_parallel
+from nasbo.report.figures.pareto import draw_pareto
+from nasbo.report.figures.running import draw_endings, draw_suggestion_cost, draw_timeline
+from nasbo.report.figures.settings import list_best, list_settings
+from nasbo.report.figures.trust import draw_calibration
+from nasbo.report.study import Figure, Study
+
+FIGURES: dict[str, Callable[[Study], Figure]] = {
+    "best-so-far": draw_best_so_far,
+    "subspaces": draw_subspaces,
+    "budget": draw_budget,
+    "pareto": draw_pareto,
+    "architectures": draw_architectures,
+    "best-trials": list_best,
+    "importance": draw_importance,
+    "calibration": draw_calibration,
+    "parallel": draw_parallel,
+    "attention": draw_attention,
+    "timeline": draw_timeline,
+    "failures": draw_endings,
+    "suggestion-cost": draw_suggestion_cost,
+    "settings": list_settings,
+}

@@ -1,0 +1,137 @@
+"""A study comes in; the best networks go out as rows of blocks, as the trainer describes them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from nasbo.history import Trial
+from nasbo.report.axes import number_text
+from nasbo.report.drawing import Box, Drawing, Line, Shape, Words, shorten_text
+from nasbo.report.study import Figure, NoDataError, Study, key_of, summarise, value_of
+
+N_NETWORKS = 3
+WIDTH, BAND = 1180.0, 206.0
+_TINTS = ("c1", "c3", "c5", "c6", "c2", "c8", "c7", "c4")
+"""Colours that stay apart when they are pale."""
+LOWEST, HIGHEST = 100.0, 148.0
+
+
+def draw_architectures(study: Study) -> Figure:
+    """The best networks, one band each, blocks from left to right."""
+    study.require_values()
+    if study.trainer is None:
+        raise NoDataError(study.trainer_problem)
+    if study.trainer.summary is None:
+        raise NoDataError(f"the trainer {study.trainer.path} offers no summary of a config")
+    drawn = [(trial, summarise(study, trial)) for trial in study.ranked[:N_NETWORKS]]
+    drawn = [(trial, summary) for trial, summary in drawn if block_rows(summary)]
+    if not drawn:
+        raise NoDataError("the trainer's summary has no rows to draw")
+    drawing = Drawing(WIDTH, BAND * len(drawn))
+    colors = _operation_colors([row for _, summary in drawn for row in block_rows(summary)])
+    for place, (trial, summary) in enumerate(drawn):
+        drawing.extend(_network(study, trial, summary, BAND * place, colors))
+    caption = (
+        "From the picture to the classes. In a box: operation, kernel and stride, channels in → "
+        "out, how many layers, and what else it has; the arrow carries the side of the map. "
+        "Taller boxes have more channels."
+    )
+    return Figure("architectures", "Best architectures", caption, drawing, is_wide=True)
+
+
+def block_rows(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    rows = summary.get("rows", [])
+    return [row for row in rows if isinstance(row, Mapping)] if isinstance(rows, list) else []
+
+
+def _operation_colors(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    names = dict.fromkeys(_operation(row) for row in rows)
+    inner = sorted(name for name in names if name not in ("stem", "head"))
+    return dict(zip(inner, (*_TINTS, *["muted"] * len(inner)), strict=False))
+
+
+def _operation(row: Mapping[str, Any]) -> str:
+    return str(row.get("op") or row.get("name") or row.get("type") or "block")
+
+
+def _network(
+    study: Study, trial: Trial, summary: Mapping[str, Any], top: float, colors: dict[str, str]
+) -> list[Shape]:
+    rows = block_rows(summary)
+    sizes = [f"{number_text(summary[k])} {k}" for k in ("params", "flops") if k in summary]
+    value = number_text(value_of(trial), 5)
+    place = shorten_text(study.history.subspace(trial).id, 50)
+    title = f"trial {trial.id}: {study.metric} {value}"
+    shapes: list[Shape] = [
+        Words(10, top + 22, title, 14, "ink", is_bold=True),
+        Words(10 + 8.2 * len(title) + 16, top + 22, ", ".join([place, *sizes])),
+    ]
+    step = (WIDTH - 20) / len(rows)
+    for number, row in enumerate(rows):
+        left = 10 + number * step
+        color = colors.get(_operation(row), "muted")
+        shapes += _block(row, left, step, top + 118, color, key_of(trial))
+    return shapes
+
+
+def _block(
+    row: Mapping[str, Any], left: float, step: float, middle: float, color: str, key: str
+) -> list[Shape]:
+    arrow = min(30.0, step * 0.3)
+    width = step - arrow
+    height = _height(row)
+    y = middle - height / 2
+    words = "\n".join(f"{name}: {_text(value)}" for name, value in row.items())
+    shapes: list[Shape] = [
+        Box(left, y, width, height, color, 0.22, 6, words, key),
+        Box(left, y, width, 4, color, 1.0, 2),
+    ]
+    lines = block_lines(row)
+    first = middle - 7.25 * len(lines) + 12
+    for number, text in enumerate(lines):
+        place = first + 14.5 * number
+        color, is_bold = ("ink", True) if number == 0 else ("text", False)
+        room = int(width / 5.6)
+        fitted = shorten_text(text, max(room, 4))
+        shapes.append(Words(left + width / 2, place, fitted, 11, color, "middle", is_bold=is_bold))
+    shapes.append(Line([(left + width + 2, middle), (left + step - 3, middle)], "muted", 1.2))
+    if "out_size" in row:
+        middle_arrow = left + width + arrow / 2
+        size = _text(row["out_size"])
+        shapes.append(Words(middle_arrow, middle - 6, size, 10, "muted", "middle"))
+    return shapes
+
+
+def _height(row: Mapping[str, Any]) -> float:
+    channels = row.get("out_channels")
+    if not isinstance(channels, int | float) or channels <= 0:
+        return LOWEST
+    share = min(math.log2(max(channels, 8)) - 3, 6.0) / 6.0
+    return LOWEST + share * (HIGHEST - LOWEST)
+
+
+def block_lines(row: Mapping[str, Any]) -> list[str]:
+    """What stands inside a block: known columns in a short way, others as they are called."""
+    lines = [_operation(row)]
+    if "kernel" in row and _operation(row) != "head":
+        stride = f" /{row['stride']}" if row.get("stride", 1) != 1 else ""
+        lines.append(f"{row['kernel']}×{row['kernel']}{stride}")
+    if "out_channels" in row:
+        inputs = f"{_text(row['in_channels'])} → " if "in_channels" in row else ""
+        lines.append(f"{inputs}{_text(row['out_channels'])}")
+    if row.get("layers", 1) != 1:
+        lines.append(f"{row['layers']} layers")
+    if row.get("expansion", 1) != 1:
+        lines.append(f"expand {row['expansion']}")
+    if row.get("se_ratio"):
+        lines.append(f"SE 1/{row['se_ratio']}")
+    if len(lines) == 1:
+        lines += [f"{name} {_text(value)}" for name, value in list(row.items())[:5]]
+    return lines
+
+
+def _text(value: object) -> str:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number_text(float(value)) if is_number else str(value)  # type: ignore[arg-type]

@@ -1,0 +1,70 @@
+"""A study comes in; attention maps with their tokens' names go out."""
+
+from __future__ import annotations
+
+from nasbo.report.attention import AttentionMap, NoAttentionError, attention_maps
+from nasbo.report.axes import number_text
+from nasbo.report.drawing import Drawing, Heat, Shape, Words, shorten_start, shorten_text
+from nasbo.report.study import Figure, NoDataError, Study, value_of
+
+PANEL, MAP, LARGEST_CELL = 590.0, 450.0, 40.0
+
+
+def draw_attention(study: Study) -> Figure:
+    """Two maps to a row: the best config of each of the best subspaces."""
+    sweep = study.sweep
+    try:
+        maps = attention_maps(study.history, sweep.method, sweep.method_options, sweep.seed)
+    except NoAttentionError as error:
+        raise NoDataError(str(error)) from error
+    drawing = draw_maps(study, maps)
+    return Figure("attention", "Attention", _caption(maps), drawing, is_wide=True)
+
+
+def draw_maps(study: Study, maps: list[AttentionMap]) -> Drawing:
+    """The maps as one drawing."""
+    drawing = Drawing(2 * PANEL, 0)
+    for first in range(0, len(maps), 2):
+        pair = maps[first : first + 2]
+        for place, one in enumerate(pair):
+            drawing.extend(_panel(study, one, PANEL * place, drawing.height))
+        drawing.height += 170 + max(_cell(one) * len(one.labels) for one in pair)
+    return drawing
+
+
+def _cell(one: AttentionMap) -> float:
+    return min(MAP / len(one.labels), LARGEST_CELL)
+
+
+def _panel(study: Study, one: AttentionMap, left: float, top: float) -> list[Shape]:
+    n = len(one.labels)
+    cell = _cell(one)
+    size = max(5.5, min(11.0, cell * 0.86))
+    x, y = left + 118, top + 36
+    value = number_text(value_of(one.trial), 5)
+    place = shorten_start(study.history.subspace(one.trial).id, 40)
+    title = f"{place}: trial {one.trial.id}, {study.metric} {value}"
+    shapes: list[Shape] = [
+        Words(left + 8, top + 18, title, 13, "ink", is_bold=True),
+        Heat(x, y, cell, one.weights, one.labels),
+    ]
+    for number, label in enumerate(one.labels):
+        level = (number + 0.5) * cell + size * 0.35
+        words = shorten_text(label, 20)
+        shapes.append(Words(x - 5, y + level, words, size, "text", "end"))
+        shapes.append(Words(x + level - size * 0.7, y + n * cell + 7, words, size, "text", turn=90))
+    return shapes
+
+
+def _caption(maps: list[AttentionMap]) -> str:
+    what = (
+        "Row i shows what token i attends to in the encoder's first block, mean of its heads, for "
+        "the best config of each of the best subspaces; a stronger colour is more "
+        "attention, full colour the largest of a map. "
+    )
+    if maps[0].is_trained:
+        return what + "The encoder was trained on this sweep's results for this picture."
+    return what + (
+        "The encoder of this sweep's surrogate is fixed: the map shows the structure that its "
+        "features compare configs by, not something learned from the results."
+    )

@@ -1,0 +1,181 @@
+"""A study comes in; which parameters matter, and configs as parallel coordinates, go out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from nasbo.history import Trial
+from nasbo.report.axes import Scale, number_text, value_limits
+from nasbo.report.drawing import (
+    SERIES,
+    Box,
+    Drawing,
+    Line,
+    Shape,
+    Words,
+    shorten_start,
+    shorten_text,
+)
+from nasbo.report.importance import Importance, entry
+from nasbo.report.study import Figure, NoDataError, Study, key_of, value_of
+from nasbo.space import Slot
+
+WIDTH = 560.0
+MAX_BARS = 16
+MAX_AXES = 9
+MAX_LINES = 600
+_TRUSTED = 0.1
+
+
+def draw_importance(study: Study) -> Figure:
+    """Shares of the explained variance by name; the entries of a list side by side in one bar."""
+    found = _importance(study)
+    names = list(found.by_name().items())[:MAX_BARS]
+    height = 28.0 + 28 * len(names)
+    x = Scale(0, max(share for _, share in names) or 1, 150, WIDTH - 56)
+    drawing = Drawing(WIDTH, height)
+    for place, (name, share) in enumerate(names):
+        level = 12.0 + 28 * place
+        drawing.add(Words(x.start - 10, level + 14, shorten_text(name, 24), anchor="end"))
+        drawing.extend(_parts(found, name, x, level))
+        drawing.add(Words(x(share) + 8, level + 14, f"{share:.0%}", color="ink"))
+    return Figure("importance", "Which parameters matter", _importance_caption(found), drawing)
+
+
+def _importance(study: Study) -> Importance:
+    if study.importance is None:
+        raise NoDataError("fewer than 8 results, or all of them alike")
+    return study.importance
+
+
+def _parts(found: Importance, name: str, x: Scale, level: float) -> list[Shape]:
+    shapes: list[Shape] = []
+    total = 0.0
+    parts = [(k, v) for k, v in found.shares.items() if k.partition("[")[0] == name]
+    for label, share in sorted(parts):
+        left, right = x(total), x(total + share)
+        words = f"{label}: {share:.1%}"
+        shapes.append(Box(left, level, right - left - 1, 19, "c1", 0.9, 1, words))
+        total += share
+    return shapes
+
+
+def _importance_caption(found: Importance) -> str:
+    caption = (
+        "Share of the explained variance of the ranks, in an additive model of all parameters "
+        f"fitted to {found.n_trials:,} results; the parts of a bar are the places of a list. "
+        f"The model explains {max(found.explained, 0.0):.0%} of the variance of left-out results"
+    )
+    if found.explained < _TRUSTED:
+        return caption + ": too little to read anything into the shares."
+    return caption + "."
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A vertical axis: heights by trial number, and words along it."""
+
+    title: str
+    heights: dict[int, float]
+    ticks: Sequence[tuple[float, str]]
+
+
+def draw_parallel(study: Study) -> Figure:
+    """A line per trial over the parameters that matter most; the last axis is the value."""
+    study.require_values(2)
+    trials = [trial for trial in study.ranked if trial.id in study.drawn]
+    if len(trials) > MAX_LINES:
+        best = trials[: MAX_LINES // 3]
+        rest = trials[MAX_LINES // 3 :]
+        trials = best + rest[:: math.ceil(len(rest) / (MAX_LINES - len(best)))]
+    axes = _axes(study, trials)
+    width, top, bottom = 1180.0, 40.0, 400.0
+    drawing = Drawing(width, bottom + 30)
+    places = [60 + place * (width - 140) / (len(axes) - 1) for place in range(len(axes))]
+    for rank, trial in reversed(list(enumerate(trials))):
+        drawing.add(_line(study, trial, rank / len(trials), axes, places))
+    for place, axis in zip(places, axes, strict=True):
+        drawing.extend(_draw_axis(axis, place, top, bottom))
+    caption = (
+        f"{len(trials)} trials, the best tenth coloured; the parameters that explain most, lists "
+        "by their places; below the axes where a config does not have the parameter."
+    )
+    return Figure("parallel", "Parallel coordinates", caption, drawing, is_wide=True)
+
+
+def _axes(study: Study, trials: list[Trial]) -> list[Axis]:
+    found = study.importance
+    slots: dict[str, Slot] = {}
+    for trial in trials:
+        slots.update((slot.label, slot) for slot in study.history.subspace(trial).slots)
+    labels = [label for label in (found.shares if found else slots) if label in slots]
+    n_groups = len({study.group(trial) for trial in trials})
+    axes = [_subspace_axis(study, trials)] if n_groups > 1 else []
+    first = {study.group(trial).partition("=")[0] for trial in trials}  # has an axis already
+    labels = [label for label in labels if label not in first][:MAX_AXES]
+    axes += [_parameter_axis(study, slots[label], trials) for label in labels]
+    return [*axes, _value_axis(study, trials)]
+
+
+def _subspace_axis(study: Study, trials: list[Trial]) -> Axis:
+    ordered = sorted(trials, key=lambda trial: trial.subspace)
+    present = list(dict.fromkeys(study.group(trial) for trial in ordered))
+    heights = {name: 1 - at / max(len(present) - 1, 1) for at, name in enumerate(present)}
+    step = math.ceil(len(present) / 10)
+    ticks = [(height, shorten_start(name, 16)) for name, height in heights.items()]
+    return Axis("subspace", {t.id: heights[study.group(t)] for t in trials}, ticks[::step])
+
+
+def _parameter_axis(study: Study, slot: Slot, trials: list[Trial]) -> Axis:
+    heights, ranges = {}, set()
+    for trial in trials:
+        for own in study.history.subspace(trial).slots:
+            if own.label == slot.label:
+                ranges.add(own.parameter.range_text())
+                apart = _apart(trial) if own.parameter.n_levels else 0.0
+                heights[trial.id] = own.parameter.to_unit(entry(own, trial)) + apart
+    if len(ranges) > 1:  # one name with a range of its own in each branch
+        return Axis(slot.label, heights, [(0.0, "lowest"), (1.0, "highest")])
+    parameter = slot.parameter
+    n = parameter.n_levels
+    units = [i / (n - 1) for i in range(n)] if 1 < n <= 6 else [0.0, 0.5, 1.0]
+    return Axis(slot.label, heights, [(u, _value_text(parameter.from_unit(u))) for u in units])
+
+
+def _apart(trial: Trial) -> float:
+    """Keeps lines through one level apart, the same way each time."""
+    return (trial.id * 37 % 13 - 6) * 0.0025
+
+
+def _value_axis(study: Study, trials: list[Trial]) -> Axis:
+    low, high = value_limits([value_of(trial) for trial in trials], study.mode)
+    scale = Scale(low, high, 0, 1)
+    heights = {trial.id: scale(value_of(trial)) for trial in trials}
+    return Axis(study.metric, heights, [(scale(t), number_text(t)) for t in scale.ticks()])
+
+
+def _value_text(value: object) -> str:
+    return number_text(value) if isinstance(value, float) else shorten_text(str(value), 12)
+
+
+def _line(study: Study, trial: Trial, rank: float, axes: list[Axis], places: list[float]) -> Line:
+    points = [
+        (place, 416.0 if trial.id not in axis.heights else 400 - 360 * axis.heights[trial.id])
+        for place, axis in zip(places, axes, strict=True)
+    ]
+    color, width, opacity = ("muted", 1.0, 0.3) if rank >= 0.1 else (SERIES[0], 1.8, 0.9)
+    return Line(points, color, width, opacity, label=study.words(trial), key=key_of(trial))
+
+
+def _draw_axis(axis: Axis, x: float, top: float, bottom: float) -> list[Shape]:
+    shapes: list[Shape] = [
+        Line([(x, top), (x, bottom)], "axis", 1.2),
+        Words(x, top - 18, shorten_text(axis.title, 17), 11, "ink", "middle", is_bold=True),
+    ]
+    for height, words in axis.ticks:
+        level = bottom - height * (bottom - top)
+        shapes.append(Line([(x - 3, level), (x + 3, level)], "axis"))
+        shapes.append(Words(x + 6, level + 4, words, 10, "ink", has_halo=True))
+    return shapes

@@ -1,0 +1,80 @@
+"""A study comes in; values against what the networks cost, with the best trade-offs, go out."""
+
+from __future__ import annotations
+
+import math
+
+from nasbo.history import Trial
+from nasbo.report.axes import Frame, Scale, log_limits, number_text, value_limits
+from nasbo.report.drawing import Dot, Drawing, Line, Shape, legend
+from nasbo.report.study import Figure, NoDataError, Study, key_of, summarise, value_of
+
+COSTS = {"flops": "FLOPs", "params": "parameters"}
+PANEL, HEIGHT = 580.0, 400.0
+
+
+def draw_pareto(study: Study) -> Figure:
+    """One panel per cost that the trials, or the trainer's summary, tell."""
+    study.require_values()
+    found = {name: costs for name in COSTS if (costs := costs_of(study, name))}
+    if not found:
+        raise NoDataError("neither the trials nor the trainer's summary tell FLOPs or parameters")
+    drawing = Drawing(PANEL * len(found), HEIGHT)
+    sizes = []
+    for place, (name, costs) in enumerate(found.items()):
+        front = pareto_front(study, costs)
+        sizes.append(f"{len(front)} trials for {COSTS[name]}")
+        drawing.extend(_panel(study, name, costs, front, PANEL * place))
+    entries = [("on the Pareto front", "c6"), ("other trials", "c1")]
+    drawing.extend(legend(entries, 64, 14, PANEL))
+    caption = (
+        f"On the front no other trial is both cheaper and better: {', '.join(sizes)}. "
+        "Costs are on a logarithmic scale."
+    )
+    title = f"{study.metric} against cost"
+    return Figure("pareto", title, caption + study.thinned, drawing, is_wide=len(found) > 1)
+
+
+def costs_of(study: Study, name: str) -> dict[int, float]:
+    """A cost by trial number, where it is known and positive."""
+    found = {}
+    for trial in study.valued:
+        cost = trial.metrics.get(name)
+        if cost is None and trial.id in study.drawn:
+            cost = summarise(study, trial).get(name)
+        if isinstance(cost, int | float) and cost > 0 and math.isfinite(cost):
+            found[trial.id] = float(cost)
+    return found
+
+
+def pareto_front(study: Study, costs: dict[int, float]) -> list[Trial]:
+    """Trials that no other trial beats in both value and cost, the cheapest first."""
+    score = study.history.score
+    known = [trial for trial in study.valued if trial.id in costs]
+    known.sort(key=lambda trial: (costs[trial.id], -score(value_of(trial)), trial.id))
+    front: list[Trial] = []
+    for trial in known:
+        if not front or score(value_of(trial)) > score(value_of(front[-1])):
+            front.append(trial)
+    return front
+
+
+def _panel(
+    study: Study, name: str, costs: dict[int, float], front: list[Trial], left: float
+) -> list[Shape]:
+    x = Scale(*log_limits(costs.values()), left + 64, left + PANEL - 24, is_log=True)
+    y = Scale(*value_limits(study.values, study.mode), HEIGHT - 56, 56)
+    shapes = Frame(x, y, COSTS[name], study.metric).shapes()
+    on_front = {trial.id for trial in front}
+    for trial in study.valued:
+        if trial.id in costs and trial.id in study.drawn and trial.id not in on_front:
+            shapes.append(_dot(study, trial, costs[trial.id], x, y, "c1"))
+    shapes.append(Line([(x(costs[t.id]), y(value_of(t))) for t in front], "c6", 1.5))
+    shapes += [_dot(study, trial, costs[trial.id], x, y, "c6") for trial in front]
+    return shapes
+
+
+def _dot(study: Study, trial: Trial, cost: float, x: Scale, y: Scale, color: str) -> Dot:
+    words = f"{study.words(trial)}\n{number_text(cost)}"
+    radius, opacity = (5.0, 1.0) if color == "c6" else (4.0, 0.7)
+    return Dot(x(cost), y(value_of(trial)), radius, color, opacity, words, key_of(trial))

@@ -1,0 +1,57 @@
+"""A study comes in; how well the surrogate predicted each result before it came goes out."""
+
+from __future__ import annotations
+
+from nasbo.report.axes import Frame, Scale, number_text, value_limits
+from nasbo.report.calibration import (
+    EXPECTED_COVERAGE,
+    Prediction,
+    coverage,
+    predictions,
+    rank_correlation,
+)
+from nasbo.report.drawing import Dot, Drawing, Line, Shape, legend
+from nasbo.report.study import Figure, NoDataError, Study, key_of
+
+WIDTH, HEIGHT = 560.0, 380.0
+
+
+def draw_calibration(study: Study) -> Figure:
+    """Results against predictions with their intervals; the diagonal is perfect foresight."""
+    found = [one for one in predictions(study.history) if one.trial.id in study.drawn]
+    if not found:
+        raise NoDataError("no finished trial has a prediction of its value in the journal")
+    shown = [one.value for one in found] + [one.median for one in found]
+    low, high = value_limits(shown, study.mode)
+    x = Scale(low, high, 70, WIDTH - 20)
+    y = Scale(low, high, HEIGHT - 56, 56)
+    drawing = Drawing(WIDTH, HEIGHT)
+    drawing.extend(Frame(x, y, f"predicted {study.metric}", f"{study.metric} that came").shapes())
+    drawing.add(Line([(x(low), y(low)), (x(high), y(high))], "muted", 1.2, is_dashed=True))
+    opacity = 0.4 if len(found) <= 100 else 0.12
+    for one in found:
+        drawing.extend(_mark(study, one, x, y, opacity))
+    entries = [("within one standard deviation", "c1"), ("outside", "c6")]
+    drawing.extend(legend(entries, 70, 16, WIDTH - 90))
+    return Figure("calibration", "Predictions and results", _caption(found), drawing)
+
+
+def _mark(study: Study, one: Prediction, x: Scale, y: Scale, opacity: float) -> list[Shape]:
+    color = "c1" if one.is_inside else "c6"
+    level = y(one.value)
+    span = f"{number_text(one.low)} … {number_text(one.high)}"
+    words = f"{study.words(one.trial)}\npredicted {number_text(one.median)} ({span})"
+    return [
+        Line([(x(one.low), level), (x(one.high), level)], color, 1.0, opacity),
+        Dot(x(one.median), level, 4, color, 0.85, words, key_of(one.trial)),
+    ]
+
+
+def _caption(found: list[Prediction]) -> str:
+    return (
+        f"{len(found):,} results, each predicted from those before it. {coverage(found):.0%} lie "
+        f"within one standard deviation ({EXPECTED_COVERAGE:.0%} would be right; training noise "
+        "is not part of the prediction); the rank correlation of prediction and result is "
+        f"{rank_correlation(found):.2f}. Configs are chosen where the model is hopeful, so results "
+        "tend to fall on its bad side."
+    )

@@ -1,0 +1,75 @@
+"use strict";
+(() => {
+  const hint = document.getElementById("hint");
+  let lit = [];
+
+  function show(text, event) {
+    hint.textContent = text;
+    hint.style.visibility = "visible";
+    const box = hint.getBoundingClientRect();
+    const left = Math.min(event.clientX + 14, window.innerWidth - box.width - 8);
+    const below = event.clientY + 16;
+    const top = below + box.height > window.innerHeight ? event.clientY - box.height - 12 : below;
+    hint.style.left = Math.max(left, 4) + "px";
+    hint.style.top = Math.max(top, 4) + "px";
+  }
+
+  function hide() {
+    hint.style.visibility = "hidden";
+    lit.forEach((shape) => shape.classList.remove("on"));
+    lit = [];
+  }
+
+  // All marks of one trial light up together, in every figure.
+  function light(shape) {
+    const key = shape.dataset.key;
+    lit = key ? [...document.querySelectorAll(`[data-key="${key}"]`)] : [shape];
+    lit.forEach((one) => one.classList.add("on"));
+  }
+
+  const matrices = new WeakMap();
+  function matrix(image) {
+    if (!matrices.has(image)) {
+      const { values, labels } = image.dataset;
+      matrices.set(image, { values: JSON.parse(values), labels: JSON.parse(labels) });
+    }
+    return matrices.get(image);
+  }
+
+  function cell(image, event) {
+    const box = image.getBoundingClientRect();
+    const { values, labels } = matrix(image);
+    const row = Math.floor(((event.clientY - box.top) / box.height) * values.length);
+    const column = Math.floor(((event.clientX - box.left) / box.width) * values[0].length);
+    const value = (values[row] || [])[column];
+    return value === undefined ? "" : `${labels[row]}\nattends to ${labels[column]}: ${value}`;
+  }
+
+  document.addEventListener("mousemove", (event) => {
+    const shape = event.target.closest && event.target.closest("[data-label], .heat");
+    if (!shape) {
+      hide();
+      return;
+    }
+    if (!lit.includes(shape)) {
+      hide();
+      light(shape);
+    }
+    const text = shape.dataset.label || (shape.dataset.values && cell(shape, event));
+    if (text) show(text, event);
+  });
+  document.addEventListener("mouseleave", hide);
+
+  // A served page looks whether the sweep has gone on, and draws itself anew if so.
+  const version = document.body.dataset.version;
+  if (version) {
+    setInterval(async () => {
+      try {
+        const answer = await fetch("version", { cache: "no-store" });
+        if (answer.ok && (await answer.text()) !== version) location.reload();
+      } catch (error) {
+        document.title = "(server ended) " + document.title.replace("(server ended) ", "");
+      }
+    }, 2000);
+  }
+})();

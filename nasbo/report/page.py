@@ -1,0 +1,97 @@
+"""Figures come in; one self-contained HTML page goes out, readable in light and dark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from importlib.resources import files
+
+from nasbo.report.study import Figure, NoDataError, Study
+from nasbo.report.svg import color_rules, to_svg
+
+POLICY = (
+    "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
+    "connect-src 'self'"
+)
+"""What a browser lets the page do: nothing beyond itself; ``self`` is for the served page."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """What stands on a page.
+
+    Attributes:
+        title: of the page.
+        subtitle: one line below it.
+        tiles: (number, words) to see first.
+        figures: in their order.
+        left_out: (figure, why) of those without data.
+    """
+
+    title: str
+    subtitle: str
+    tiles: Sequence[tuple[str, str]]
+    figures: Sequence[Figure]
+    left_out: Sequence[tuple[str, str]] = ()
+
+
+def collect(
+    study: Study, figures: Mapping[str, Callable[[Study], Figure]]
+) -> tuple[list[Figure], list[tuple[str, str]]]:
+    """The figures that a study has data for, and why the others are left out."""
+    drawn: list[Figure] = []
+    left_out: list[tuple[str, str]] = []
+    for name, draw in figures.items():
+        try:
+            drawn.append(draw(study))
+        except NoDataError as error:
+            left_out.append((name, str(error)))
+    return drawn, left_out
+
+
+def to_html(page: Page, live_version: str = "") -> str:
+    """The page; with ``live_version`` it asks its server whether there is a newer one."""
+    room = files("nasbo.report")
+    style = color_rules() + room.joinpath("page.css").read_text(encoding="utf-8")
+    script = room.joinpath("page.js").read_text(encoding="utf-8")
+    live = f' data-version="{escape(live_version)}"' if live_version else ""
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        '<meta name="color-scheme" content="light dark"><link rel="icon" href="data:,">'
+        f"<title>{escape(page.title)}</title><style>{style}</style></head><body{live}>"
+        f"{_header(page)}<main>{''.join(_figure(one) for one in page.figures)}</main>"
+        f'{_footer(page)}<div id="hint"></div><script>{script}</script></body></html>\n'
+    )
+
+
+def _header(page: Page) -> str:
+    tiles = "".join(
+        f'<div class="tile"><b>{escape(number)}</b><span>{escape(words)}</span></div>'
+        for number, words in page.tiles
+    )
+    return (
+        f"<header><h1>{escape(page.title)}</h1><p>{escape(page.subtitle)}</p>"
+        f'<div class="tiles">{tiles}</div></header>'
+    )
+
+
+def _figure(figure: Figure) -> str:
+    kind = ' class="wide"' if figure.is_wide else ""
+    content = figure.html
+    if figure.drawing is not None:
+        content = to_svg(figure.drawing, f"{figure.title}. {figure.caption}")
+    return (
+        f'<figure{kind} data-figure="{escape(figure.name)}"><h2>{escape(figure.title)}</h2>'
+        f"{content}<figcaption><p>{escape(figure.caption)}</p></figcaption></figure>"
+    )
+
+
+def _footer(page: Page) -> str:
+    lines = "".join(
+        f'<p data-left-out="{escape(name)}">{escape(name)}: left out, {escape(why)}.</p>'
+        for name, why in page.left_out
+    )
+    return f"<footer>{lines}</footer>"

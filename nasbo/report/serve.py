@@ -1,0 +1,112 @@
+"""A sweep's folder comes in; its report, always up to date, goes out on this machine's loopback."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from nasbo.errors import NasboError
+from nasbo.journal import is_locked
+from nasbo.report.page import to_html
+from nasbo.report.study import open_study
+from nasbo.report.write import make_page
+from nasbo.sweep import JOURNAL_FILE, open_folder
+
+HOST = "127.0.0.1"
+
+
+class LivePage:
+    """The report of a folder, made anew when it is asked for and the journal has grown."""
+
+    def __init__(self, folder: Path) -> None:
+        open_folder(folder)
+        self.folder = folder
+        self._lock = threading.Lock()
+        self._made = ("", "")
+
+    def version(self) -> str:
+        """A text that changes with the journal, and when the sweep starts or stops."""
+        journal = self.folder / JOURNAL_FILE
+        size = journal.stat().st_size if journal.exists() else 0
+        return f"{size}-{int(is_locked(journal))}"
+
+    def html(self) -> str:
+        with self._lock:
+            version = self.version()
+            if self._made[0] != version:
+                page = make_page(open_study(self.folder))
+                self._made = (version, to_html(page, live_version=version))
+            return self._made[1]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: ReportServer
+
+    def do_GET(self) -> None:
+        """The page, or its version; nothing else of the machine can be had here."""
+        if not self._is_local():
+            self.send_error(HTTPStatus.FORBIDDEN, "only by the name of this machine's loopback")
+            return
+        live = self.server.live
+        answers: dict[str, tuple[str, Callable[[], str]]] = {
+            "/": ("text/html", live.html),
+            "/version": ("text/plain", live.version),
+        }
+        answer = answers.get(self.path.partition("?")[0])
+        if answer is None:
+            self.send_error(HTTPStatus.NOT_FOUND)
+            return
+        self._answer(*answer)
+
+    def _answer(self, kind: str, make: Callable[[], str]) -> None:
+        try:
+            body = make().encode()
+        except NasboError as error:
+            self.send_error(HTTPStatus.INTERNAL_SERVER_ERROR, explain=str(error))
+            return
+        self.send_response(HTTPStatus.OK)
+        self.send_header("Content-Type", f"{kind}; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Cache-Control", "no-store")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def _is_local(self) -> bool:
+        """Another site's page must not reach this server by a name that leads to the loopback."""
+        name = self.headers.get("Host", "").rpartition(":")[0] or self.headers.get("Host", "")
+        return name in (HOST, "localhost")
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Stay quiet: requests come every two seconds."""
+
+
+class ReportServer(ThreadingHTTPServer):
+    """Serves one folder's report; ``port`` 0 takes a free one."""
+
+    daemon_threads = True
+
+    def __init__(self, folder: Path, port: int = 0) -> None:
+        self.live = LivePage(folder)
+        try:
+            super().__init__((HOST, port), _Handler)
+        except (OSError, OverflowError) as error:
+            raise NasboError(f"port {port} of {HOST} cannot be had: {error}") from error
+
+    @property
+    def url(self) -> str:
+        return f"http://{HOST}:{self.server_address[1]}/"
+
+
+def serve_report(folder: Path, port: int, tell: Callable[[str], object]) -> None:
+    """Serve until Ctrl-C."""
+    with ReportServer(folder, port) as server:
+        number = server.server_address[1]
+        tell(f"report of {folder}: {server.url} (Ctrl-C ends)")
+        tell(f"from elsewhere: ssh -L {number}:{HOST}:{number} THIS_MACHINE")
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            tell("ended")

@@ -1,0 +1,214 @@
+"""A sweep's folder comes in; what the figures of its report ask for goes out."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from nasbo.errors import NasboError, SweepError
+from nasbo.history import History, Trial
+from nasbo.journal import is_locked
+from nasbo.report.axes import number_text
+from nasbo.report.drawing import SERIES, Drawing
+from nasbo.report.importance import Importance, measure_importance
+from nasbo.space.subspace import plain_text
+from nasbo.sweep import JOURNAL_FILE, Sweep, read_history, state_of
+from nasbo.trainer import Trainer, load_trainer
+
+MAX_MARKS = 2_000
+"""More trials than this are thinned out in figures that draw each one."""
+SOURCE_COLORS = {"design": "muted", "model": "c1", "fallback": "c6", "observed": "c3"}
+
+
+class NoDataError(NasboError):
+    """A figure that this sweep has no data for; the message says why."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure of a report: a drawing, or a table as HTML, with words below."""
+
+    name: str
+    title: str
+    caption: str
+    drawing: Drawing | None = None
+    html: str = ""
+    is_wide: bool = False
+
+
+@dataclass(frozen=True)
+class Study:
+    """A sweep as its report sees it."""
+
+    folder: Path
+    sweep: Sweep
+    history: History
+    state: str
+    trainer: Trainer | None = None
+    trainer_problem: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.folder.resolve().name
+
+    @property
+    def metric(self) -> str:
+        return self.sweep.metric or "value"
+
+    @property
+    def mode(self) -> str:
+        return self.history.mode
+
+    @property
+    def budget(self) -> int:
+        return self.history.budget or self.sweep.trials
+
+    @cached_property
+    def ended(self) -> list[Trial]:
+        """Trials that have ended, well or badly, in the order of their ends."""
+        ended = [trial for trial in self.history.trials if not trial.is_open]
+        return sorted(ended, key=lambda trial: (trial.ended_at or 0.0, trial.id))
+
+    @cached_property
+    def valued(self) -> list[Trial]:
+        """Trials that have ended with a value, in the order of their ends."""
+        return [trial for trial in self.ended if is_valued(trial)]
+
+    @cached_property
+    def ranked(self) -> list[Trial]:
+        """Trials with a value, the best first."""
+        score = self.history.score
+        return sorted(self.valued, key=lambda trial: (-score(value_of(trial)), trial.id))
+
+    @cached_property
+    def values(self) -> list[float]:
+        return [value_of(trial) for trial in self.valued]
+
+    @cached_property
+    def importance(self) -> Importance | None:
+        """What the parameters explain; ``None`` where there is too little to tell."""
+        return measure_importance(self.history)
+
+    @cached_property
+    def drawn(self) -> set[int]:
+        """Numbers of the trials that figures with a mark per trial draw: all, or a part."""
+        if len(self.history.trials) <= MAX_MARKS:
+            return {trial.id for trial in self.history.trials}
+        best = {trial.id for trial in self.ranked[: MAX_MARKS // 4]}
+        step = math.ceil(len(self.history.trials) / (MAX_MARKS - len(best)))
+        return best | set(range(0, len(self.history.trials), step))
+
+    @property
+    def thinned(self) -> str:
+        """A sentence for the caption where not all trials are drawn."""
+        n = len(self.history.trials)
+        return f" Drawn are {len(self.drawn):,} of {n:,} trials." if len(self.drawn) < n else ""
+
+    def group(self, trial: Trial, most: int = len(SERIES)) -> str:
+        """The subspace of a trial or, in spaces with more than ``most``, its first choice alone."""
+        subspace = self.history.subspace(trial)
+        if self.history.space.n_subspaces <= most or not subspace.choices:
+            return subspace.id
+        name, value = next(iter(subspace.choices.items()))
+        return f"{plain_text(name)}={plain_text(value)}"
+
+    @property
+    def grouped(self) -> str:
+        """A sentence for the caption where subspaces are not shown one by one."""
+        n = self.history.space.n_subspaces
+        if n <= len(SERIES):
+            return ""
+        return f" The {n:,} subspaces are grouped by their first choice."
+
+    @cached_property
+    def group_colors(self) -> dict[str, str]:
+        """Colours of the groups with most trials; the others share ``muted``."""
+        counts = Counter(self.group(trial) for trial in self.history.trials)
+        n_colored = len(SERIES) if len(counts) <= len(SERIES) else len(SERIES) - 1
+        first = {self.group(trial): trial.subspace for trial in reversed(self.history.trials)}
+        chosen = [name for name, _ in counts.most_common(n_colored)]
+        chosen.sort(key=lambda name: (first[name], name))
+        return dict(zip(chosen, SERIES, strict=False))
+
+    def color(self, trial: Trial) -> str:
+        return self.group_colors.get(self.group(trial), "muted")
+
+    def group_legend(self) -> list[tuple[str, str]]:
+        """Entries of a legend: (group, colour)."""
+        entries = list(self.group_colors.items())
+        n_others = len({self.group(trial) for trial in self.history.trials}) - len(entries)
+        return entries + ([(f"{n_others:,} others", "muted")] if n_others > 0 else [])
+
+    def require_values(self, least: int = 1) -> None:
+        """Raise ``NoDataError`` unless so many trials have ended with a value."""
+        if len(self.valued) < least:
+            wanted = "no trial" if least == 1 else f"fewer than {least} trials"
+            raise NoDataError(f"{wanted} ended with a value so far")
+
+    def words(self, trial: Trial) -> str:
+        """A trial in a few lines, for the pointer."""
+        value = trial.cause or trial.state
+        if trial.value is not None:
+            value = f"{self.metric} {number_text(trial.value, 5)}"
+        place = shorten_id(self.history.subspace(trial).id)
+        return f"trial {trial.id}: {value}\n{place}\nround {trial.round}, {trial.source}"
+
+
+def is_valued(trial: Trial) -> bool:
+    return not trial.is_open and trial.value is not None and math.isfinite(trial.value)
+
+
+def value_of(trial: Trial) -> float:
+    """The value of a trial that has one."""
+    if trial.value is None:
+        raise ValueError(f"trial {trial.id} has no value")
+    return trial.value
+
+
+def key_of(trial: Trial) -> str:
+    """What marks of one trial have in common in all figures."""
+    return f"t{trial.id}"
+
+
+def shorten_id(text: str, size: int = 60) -> str:
+    return text if len(text) <= size else text[: size - 1] + "…"
+
+
+def open_study(folder: Path) -> Study:
+    """Read a sweep for a report; its trainer is used where it can be had."""
+    sweep, history = read_history(folder)
+    return make_study(folder, sweep, history)
+
+
+def make_study(folder: Path, sweep: Sweep, history: History) -> Study:
+    """A study of a history that is at hand."""
+    budget = history.budget or sweep.trials
+    state = state_of(history, budget, is_locked(folder / JOURNAL_FILE))
+    trainer, problem = _find_trainer(sweep)
+    return Study(folder, sweep, history, state, trainer, problem)
+
+
+def _find_trainer(sweep: Sweep) -> tuple[Trainer | None, str]:
+    try:
+        return load_trainer(sweep.trainer), ""
+    except SweepError as error:
+        return None, f"the trainer {sweep.trainer} cannot be had here ({error})"
+
+
+def summarise(study: Study, trial: Trial) -> dict[str, Any]:
+    """What the trainer tells of a config without training it; empty if it does not.
+
+    Raises:
+        NoDataError: the trainer's own function failed.
+    """
+    if study.trainer is None or study.trainer.summary is None:
+        return {}
+    try:
+        return dict(study.trainer.summary(trial.config))
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}"[:200]
+        raise NoDataError(f"the trainer's summary of trial {trial.id} failed ({what})") from error

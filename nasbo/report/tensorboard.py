@@ -1,0 +1,165 @@
+"""A history comes in; best-so-far, a table of hyperparameters and attention maps go to TensorBoard.
+
+Curves of single trials are written by their trainers, beside; ``tensorboard --logdir DIR`` shows
+all of them.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+from nasbo.errors import NasboError
+from nasbo.history import History, Trial
+from nasbo.report.attention import (
+    AttentionMap,
+    NoAttentionError,
+    attention_maps,
+    best_per_subspace,
+)
+from nasbo.report.axes import number_text
+from nasbo.report.study import is_valued
+
+TENSORBOARD_FOLDER = "tensorboard"
+
+
+class TensorboardLog:
+    """Writes what is new in a history; one object per run of a sweep.
+
+    Args:
+        folder: of the sweep; files go to ``tensorboard`` inside.
+        metric: name of the value.
+        method: the sweep's method and
+        options: its options, which decide whether there are attention maps;
+        seed: its seed.
+        maps_every: rounds between attention maps; 0 for none.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        metric: str = "value",
+        method: str = "attnbo",
+        options: dict[str, Any] | None = None,
+        seed: int = 0,
+        maps_every: int = 5,
+    ) -> None:
+        if maps_every < 0:
+            raise NasboError(f"maps_every >= 0 must hold, but got {maps_every}")
+        self.folder = folder / TENSORBOARD_FOLDER
+        self.metric, self.maps_every = metric, maps_every
+        self._search = (method, options, seed)
+        self._seen = (0, 0)
+        self._n_curve = 0
+        self._written: set[int] = set()
+        self._maps_at: int | None = None
+        self._writer: Any = None
+
+    def update(self, history: History) -> None:
+        """Write what has come since the last call; a resumed sweep writes all of it again.
+
+        Cheap where nothing has, so that it can be called as often as a display.
+        """
+        seen = (history.n_ended, len(history.rounds))
+        if seen == self._seen:
+            return
+        self._seen = seen
+        self._write_curve(history)
+        for trial in history.trials:
+            if is_valued(trial) and trial.id not in self._written:
+                self._written.add(trial.id)
+                self._write_trial(history, trial)
+        self._write_maps(history)
+        if self._writer is not None:
+            self._writer.flush()
+
+    def close(self) -> None:
+        """Finish the file."""
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+    def _file(self) -> Any:
+        if self._writer is None:
+            from torch.utils.tensorboard.writer import SummaryWriter
+
+            # What an earlier run of the sweep wrote is written again: purged, not drawn twice.
+            self._writer = SummaryWriter(str(self.folder), purge_step=0)
+        return self._writer
+
+    def _write_curve(self, history: History) -> None:
+        curve = history.best_so_far()
+        for place in range(self._n_curve, len(curve)):
+            if not math.isnan(curve[place]):
+                self._file().add_scalar(f"best/{self.metric}", curve[place], place + 1)
+        self._n_curve = len(curve)
+
+    def _write_trial(self, history: History, trial: Trial) -> None:
+        """One run of the table of hyperparameters; a rewritten one takes the place of the old."""
+        run = f"trials/{trial.id:05d}"
+        for old in (self.folder / run).glob("events.*"):
+            old.unlink()
+        row, result = hyperparameters(history, trial), {f"hparam/{self.metric}": trial.value}
+        self._file().add_hparams(row, result, run_name=run, global_step=trial.id)
+
+    def _write_maps(self, history: History) -> None:
+        number = len(history.rounds) - 1
+        is_due = self._maps_at is None or number >= self._maps_at + self.maps_every
+        is_ready = number >= 1 and len(history.rows()) >= 2 and best_per_subspace(history)
+        if not self.maps_every or not is_due or not is_ready:
+            return
+        method, options, seed = self._search
+        try:
+            maps = attention_maps(history, method, options, seed)
+        except NoAttentionError:
+            self.maps_every = 0  # it will not have one later either
+            return
+        self._maps_at = number
+        for one in maps:
+            name = f"attention/{history.subspace(one.trial).id}"
+            picture = map_picture(one, self.metric)
+            self._file().add_figure(name, picture, global_step=number)
+
+
+def hyperparameters(history: History, trial: Trial) -> dict[str, Any]:
+    """A config as the table of hyperparameters takes it: lists by their places."""
+    row: dict[str, Any] = {"trial": trial.id, "subspace": history.subspace(trial).id}
+    for slot in history.subspace(trial).slots:
+        value = trial.config[slot.name]
+        value = value[slot.index - 1] if slot.index else value
+        row[slot.label] = "none" if value is None else value
+    return row
+
+
+def map_picture(one: AttentionMap, metric: str) -> Any:
+    """An attention map as a matplotlib figure, tokens labelled."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    n = len(one.labels)
+    side = 3.0 + 0.16 * n
+    figure = Figure(figsize=(side, side), dpi=80, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    image = axes.imshow(one.weights, cmap="Blues", vmin=0.0)
+    axes.set_xticks(range(n), one.labels, rotation=90, fontsize=7)
+    axes.set_yticks(range(n), one.labels, fontsize=7)
+    value = number_text(one.trial.value or 0.0, 5)
+    axes.set_title(f"trial {one.trial.id}, {metric} {value}", fontsize=9)
+    figure.colorbar(image, ax=axes, shrink=0.7)
+    return figure
+
+
+def write_tensorboard(folder: Path, history: History, metric: str = "value", **search: Any) -> Path:
+    """Write a whole history at once; ``search`` is as for ``TensorboardLog``.
+
+    Returns:
+        The folder to show.
+    """
+    log = TensorboardLog(folder, metric, **search)
+    try:
+        log.update(history)
+    finally:
+        log.close()
+    return log.folder

@@ -1,0 +1,253 @@
+"""A sweep's folder comes in; a table of where it stands, drawn over itself as it goes on."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from nasbo.history import History, Trial
+from nasbo.journal import JournalFollower, is_locked
+from nasbo.report.progress import best_text, duration, sparkline
+from nasbo.sweep import JOURNAL_FILE, open_folder, state_of
+
+MAX_SUBSPACES = 16
+MAX_RUNNING = 16
+RECENT = 50
+"""The time left is guessed from so many trials that ended last."""
+_WIDTH = 60
+
+
+class SweepFollower:
+    """The history of a sweep that somebody else runs; only what is new is read."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.sweep, self.space = open_folder(folder)
+        self.history = History(self.space, self.sweep.mode)
+        self._journal = JournalFollower(folder / JOURNAL_FILE)
+
+    def update(self) -> History:
+        """Take in what has happened since the last call."""
+        events, is_new = self._journal.read()
+        if is_new:
+            self.history = History(self.space, self.sweep.mode)
+        for item in events:
+            self.history.apply(item)
+        return self.history
+
+    @property
+    def budget(self) -> int:
+        return self.history.budget or self.sweep.trials
+
+    @property
+    def state(self) -> str:
+        return state_of(self.history, self.budget, is_locked(self.folder / JOURNAL_FILE))
+
+
+@dataclass
+class Place:
+    """A subspace in the table."""
+
+    index: int
+    n_trials: int = 0
+    n_running: int = 0
+    n_failed: int = 0
+    best: float | None = None
+    ei_share: float | None = None
+
+
+def places(history: History, is_running: bool = True) -> list[Place]:
+    """What the table tells of each subspace; those with most trials first, then the best.
+
+    Args:
+        history: of the sweep.
+        is_running: whether it runs; if not, its open trials do not either.
+    """
+    found: dict[int, Place] = {}
+    for trial in history.trials:
+        place = found.setdefault(trial.subspace, Place(trial.subspace))
+        place.n_trials += 1
+        place.n_running += is_running and trial.state == "running"
+        place.n_failed += trial.state == "failed"
+        if not trial.is_open and trial.value is not None:
+            score = history.score
+            if place.best is None or score(trial.value) > score(place.best):
+                place.best = trial.value
+    for index, share in ei_shares(history).items():
+        found[index].ei_share = share
+    return sorted(found.values(), key=lambda place: (-place.n_trials, *_rank(history, place)))
+
+
+def _rank(history: History, place: Place) -> tuple[float, int]:
+    return (math.inf if place.best is None else -history.score(place.best), place.index)
+
+
+def ei_shares(history: History) -> dict[int, float]:
+    """How the expected improvement of the last round with a model is spread over its subspaces."""
+    last = next((t.round for t in reversed(history.trials) if "log_ei" in t.info), None)
+    if last is None:
+        return {}
+    scores: dict[int, float] = {}
+    for trial in reversed(history.trials):
+        if trial.round < last and trial.source != "observed":
+            break
+        score = trial.info.get("log_ei")
+        if trial.round == last and isinstance(score, int | float):
+            scores[trial.subspace] = max(scores.get(trial.subspace, -math.inf), float(score))
+    top = max(scores.values())
+    weights = {index: math.exp(score - top) for index, score in scores.items()}
+    total = sum(weights.values())
+    return {index: weight / total for index, weight in weights.items()}
+
+
+def recent_busy_share(history: History, now: float) -> float | None:
+    """Part of the slots' time spent on trials, in the time of the trials that ended last.
+
+    The slots are as many as ran at once in that time.
+    """
+    stays = [t for t in history.trials[-4 * RECENT :] if t.started_at]
+    ends = sorted(t.ended_at for t in stays if t.ended_at)[-RECENT:]
+    if not ends:
+        return None
+    since = min(t.started_at or now for t in stays if (t.ended_at or now) >= ends[0])
+    until = now if any(t.state == "running" for t in stays) else ends[-1]
+    spans = [
+        (max(t.started_at or now, since), t.ended_at or now)
+        for t in stays
+        if t.state == "running" or (t.ended_at or 0.0) >= ends[0]
+    ]
+    n_slots = _most_at_once(spans)
+    worked = sum(end - start for start, end in spans)
+    return min(worked / ((until - since) * n_slots), 1.0) if until > since else None
+
+
+def _most_at_once(spans: list[tuple[float, float]]) -> int:
+    """An end counts before a start of the same time."""
+    steps = sorted([(start, 1) for start, _ in spans] + [(end, -1) for _, end in spans])
+    level = most = 0
+    for _, step in steps:
+        level += step
+        most = max(most, level)
+    return max(most, 1)
+
+
+def time_left(history: History, budget: int, now: float) -> float | None:
+    """Seconds until the budget is used, by the pace of the trials that ended last."""
+    ended = [t for t in history.suggested if t.ended_at]
+    left = budget - len(ended)
+    ended = sorted(ended, key=lambda t: t.ended_at or 0.0)[-RECENT:]
+    if not ended or left <= 0:
+        return None
+    since = min(trial.started_at or trial.suggested_at for trial in ended)
+    return left * max(now - since, 0.0) / len(ended)
+
+
+def draw_status(follower: SweepFollower, now: float | None = None) -> RenderableType:
+    """Where a sweep stands, as a picture for the terminal."""
+    now = time.time() if now is None else now
+    history, state = follower.history, follower.state
+    parts: list[RenderableType] = [_head(follower, state, now), _subspace_table(history, state)]
+    running = [t for t in history.trials if t.state == "running"] if state == "running" else []
+    if running:
+        parts.append(_running_table(history, running, now))
+    curve = [value for value in history.best_so_far() if value == value]
+    parts.append(Text(f"best so far {sparkline(_thin(curve), _WIDTH)}", style="dim"))
+    causes = ", ".join(f"{cause} {n}" for cause, n in history.cause_counts().items())
+    if causes:
+        parts.append(Text(f"failed: {causes}", style="red"))
+    return Group(*parts)
+
+
+def _head(follower: SweepFollower, state: str, now: float) -> RenderableType:
+    history, budget = follower.history, follower.budget
+    words = [
+        f"{history.n_ended}/{budget} trials",
+        f"round {max(len(history.rounds) - 1, 0)}",
+        best_text(history),
+    ]
+    share = recent_busy_share(history, now if state == "running" else _last_end(history))
+    if share is not None:
+        words.append(f"busy {share:.0%}")
+    left = time_left(history, budget, now) if state == "running" else None
+    if left is not None:
+        words.append(f"about {duration(left)} left")
+    grid = Table.grid(padding=(0, 2))
+    bar = ProgressBar(total=budget, completed=history.n_ended, width=30)
+    grid.add_row(Text(state, "bold"), bar, *map(Text, words))
+    title = Text(f"{follower.folder}: {follower.sweep.method}", style="bold")
+    return Group(title, grid)
+
+
+def _last_end(history: History) -> float:
+    return max((trial.ended_at or 0.0 for trial in history.trials), default=0.0)
+
+
+def _subspace_table(history: History, state: str) -> Table:
+    table = Table(box=None, header_style="bold")
+    table.add_column("subspace")
+    for name in ("trials", "running", "failed", "best", "EI share"):
+        table.add_column(name, justify="right")
+    shown = places(history, state == "running")
+    for place in shown[:MAX_SUBSPACES]:
+        name = history.space.subspace(place.index).id
+        best = "-" if place.best is None else f"{place.best:.4g}"
+        share = "-" if place.ei_share is None else f"{place.ei_share:.0%}"
+        counts = (str(n) for n in (place.n_trials, place.n_running, place.n_failed))
+        table.add_row(Text(name), *counts, best, share)
+    if len(shown) > MAX_SUBSPACES:
+        table.add_row(Text(f"and {len(shown) - MAX_SUBSPACES:,} more", "dim"))
+    return table
+
+
+def _running_table(history: History, running: list[Trial], now: float) -> Table:
+    table = Table(box=None, header_style="bold")
+    for name in ("running", "subspace", "step", "value", "since"):
+        table.add_column(name)
+    for trial in running[:MAX_RUNNING]:
+        epochs = trial.metrics.get("epochs")
+        step = f"{trial.step}" + (f"/{int(epochs)}" if epochs else "")
+        value = f"{trial.curve[-1][1]:.4f}" if trial.curve else "-"
+        since = duration(now - (trial.started_at or now))
+        place = Text(history.subspace(trial).id)
+        table.add_row(f"trial {trial.id}", place, step, value, since)
+    if len(running) > MAX_RUNNING:
+        table.add_row(Text(f"and {len(running) - MAX_RUNNING:,} more", "dim"))
+    return table
+
+
+def _thin(values: list[float]) -> list[float]:
+    """As many values as the sparkline holds, over the whole course."""
+    if len(values) <= _WIDTH:
+        return values
+    return [values[place * (len(values) - 1) // (_WIDTH - 1)] for place in range(_WIDTH)]
+
+
+def watch(
+    folder: Path,
+    console: Console,
+    interval_s: float = 1.0,
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """Show where a sweep stands until it has finished or Ctrl-C; once, where is no terminal."""
+    follower = SweepFollower(folder)
+    follower.update()
+    if not console.is_terminal:
+        console.print(draw_status(follower))
+        return
+    with Live(draw_status(follower), console=console, auto_refresh=False) as live:
+        try:
+            while follower.state != "finished":
+                sleep(interval_s)
+                follower.update()
+                live.update(draw_status(follower), refresh=True)
+        except KeyboardInterrupt:
+            return

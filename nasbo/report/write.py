@@ -1,0 +1,89 @@
+"""A sweep's folder comes in; its report as an HTML file, or one figure of it as PNG, goes out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nasbo.errors import NasboError
+from nasbo.report.axes import number_text
+from nasbo.report.figures import FIGURES
+from nasbo.report.figures.running import busy_share, last_time, stays
+from nasbo.report.page import Page, collect, to_html
+from nasbo.report.png import write_png
+from nasbo.report.progress import duration
+from nasbo.report.study import NoDataError, Study, open_study, value_of
+
+REPORT_FILE = "report.html"
+
+
+def write_report(folder: Path, out: Path | None = None) -> Path:
+    """Write the report of a sweep, running or not.
+
+    Args:
+        folder: of the sweep.
+        out: the HTML file; default ``report.html`` in the folder.
+
+    Raises:
+        SweepError: the folder holds no sweep.
+        NasboError: the file cannot be written.
+    """
+    path = out or folder / REPORT_FILE
+    write_text(path, to_html(make_page(open_study(folder))))
+    return path
+
+
+def write_figure(folder: Path, name: str, path: Path) -> None:
+    """Write one figure of a sweep's report as PNG.
+
+    Raises:
+        NasboError: no such figure, no data for it, or it is a table.
+    """
+    if name not in FIGURES:
+        raise NasboError(f"unknown figure {name!r}; known: {', '.join(FIGURES)}")
+    try:
+        figure = FIGURES[name](open_study(folder))
+    except NoDataError as error:
+        raise NasboError(f"{folder}: no figure {name!r}: {error}") from error
+    if figure.drawing is None:
+        raise NasboError(f"{name!r} is a table, not a picture; nasbo export prints all trials")
+    write_png(figure.drawing, path)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file as a whole or not at all."""
+    partial = path.with_name(f"{path.name}.partial")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+    except OSError as error:
+        raise NasboError(f"{path}: cannot be written: {error}") from error
+
+
+def make_page(study: Study) -> Page:
+    """All figures of a study, and the numbers to see first."""
+    figures, left_out = collect(study, FIGURES)
+    goal = "maximised" if study.mode == "max" else "minimised"
+    subtitle = (
+        f"{study.sweep.method} on {Path(study.sweep.space).name}, trainer {study.sweep.trainer}, "
+        f"{study.metric} {goal}, seed {study.sweep.seed}"
+    )
+    return Page(f"Sweep {study.name}", subtitle, _tiles(study), figures, left_out)
+
+
+def _tiles(study: Study) -> list[tuple[str, str]]:
+    counts = study.history.state_counts()
+    tiles = [
+        (study.state, "the sweep"),
+        (f"{study.history.n_ended:,} / {study.budget:,}", "trials ended"),
+        (f"{counts['failed']:,}", "of them failed"),
+        (f"{max(len(study.history.rounds) - 1, 0):,}", "rounds after the design"),
+    ]
+    if study.ranked:
+        best = study.ranked[0]
+        tiles.insert(0, (number_text(value_of(best), 5), f"best {study.metric}, trial {best.id}"))
+    placed = stays(study.history.suggested, last_time(study))
+    if placed:
+        span = max(stay.end for stay in placed)
+        tiles.append((duration(span), "from the first start to the last end"))
+        tiles.append((f"{busy_share(placed):.0%}", "of the slots' time spent training"))
+    return tiles

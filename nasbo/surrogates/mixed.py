@@ -1,0 +1,99 @@
+"""Observations come in; the posterior of a GP with overlap and Matérn kernels goes out."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from nasbo.space import Space, Subspace
+from nasbo.surrogates.base import Batches
+from nasbo.surrogates.kernel_gp import KernelGP
+from nasbo.surrogates.kernels import LENGTHSCALE_SD, lengthscale_mean, matern, squared_distances
+from nasbo.surrogates.layout import ONE_HOT, Layout
+
+
+class MixedRows(NamedTuple):
+    """Numbers, shape (n, k), and choices one-hot with a code for "absent", shape (n, m)."""
+
+    numbers: Tensor
+    choices: Tensor
+
+
+class MixedGP(KernelGP):
+    """GP of CASMOPOLITAN (Wan et al. 2021) on the flattened space.
+
+    k = w [lambda k_x k_h + (1 - lambda) (k_h + k_x)], with k_x a Matérn-5/2 over the numbers and
+    k_h = exp(sum_i l_i (1(h_i = h'_i) - 1) / d_h) over the choices, structural ones included; w,
+    lambda and all l_i are learned. On a tree, a choice that does not exist counts as one more
+    value, "absent", and an inactive number stands at the middle of its range.
+
+    Departure: k_h is divided by its value at equal configs, so that lambda weighs parts of equal
+    size; where a space has only numbers or only choices, the other kernel is left out.
+    """
+
+    def __init__(self, space: Space) -> None:
+        super().__init__(space)
+        self.layout = Layout(space)
+        columns = self.layout.columns
+        numbers = [column for column in columns if not column.values]
+        choices = [column for column in columns if column.values]
+        self.n_numbers, self.n_choices = len(numbers), len(choices)
+        self._numbers = torch.tensor([column.start for column in numbers], dtype=torch.long)
+        self._number_of = {(c.name, c.index): at for at, c in enumerate(numbers)}
+        spread = [(c.start + k, at) for at, c in enumerate(choices) for k in range(c.width)]
+        self._codes = torch.tensor([place for place, _ in spread], dtype=torch.long)
+        self._owners = torch.tensor([at for _, at in spread], dtype=torch.long)
+        mean = lengthscale_mean(self.n_numbers)
+        self._scales = torch.tensor(
+            self.priors.add(self.n_numbers, mean, LENGTHSCALE_SD), dtype=torch.long
+        )
+        self._overlaps = torch.tensor(self.priors.add(self.n_choices, 1.0, 1.0), dtype=torch.long)
+        self._mix, self._weight = self.priors.add(1, 0.0, 1.5) + self.priors.add(1, 0.0, 1.0)
+
+    def features(self, batches: Batches) -> MixedRows:
+        features = self.layout.rows(batches).features
+        codes = features[:, self._codes] / ONE_HOT
+        present = codes.new_zeros(len(codes), self.n_choices).index_add(1, self._owners, codes)
+        return MixedRows(features[:, self._numbers], torch.cat([codes, 1.0 - present], 1))
+
+    def gram(self, theta: Tensor, left: MixedRows, right: MixedRows) -> Tensor:
+        weight = theta[self._weight].exp()
+        if not self.n_choices:
+            return weight * self._number_gram(theta, left, right)
+        if not self.n_numbers:
+            return weight * self._choice_gram(theta, left, right)
+        k_x = self._number_gram(theta, left, right)
+        k_h = self._choice_gram(theta, left, right)
+        mix = torch.sigmoid(theta[self._mix])
+        return weight * (mix * k_x * k_h + (1.0 - mix) * (k_h + k_x))
+
+    def diagonal(self, theta: Tensor, rows: MixedRows) -> Tensor:
+        size = theta[self._weight].exp()
+        if self.n_choices and self.n_numbers:
+            size = size * (2.0 - torch.sigmoid(theta[self._mix]))
+        return size.expand(len(rows.numbers))
+
+    def box_weights(self, subspace: Subspace) -> NDArray[np.float64]:
+        """Relative lengthscales of the numbers, with geometric mean 1; 1 for choices: (n_free,).
+
+        The trust region is longer where the score changes slowly.
+        """
+        logs = self.theta[self._scales].numpy()
+        logs = logs - logs.mean() if len(logs) else logs
+        places = [self._number_of.get((slot.name, slot.index)) for slot in subspace.free]
+        is_number = [slot.parameter.is_number for slot in subspace.free]
+        pairs = zip(places, is_number, strict=True)
+        return np.exp([logs[at] if is_n and at is not None else 0.0 for at, is_n in pairs])
+
+    def _number_gram(self, theta: Tensor, left: MixedRows, right: MixedRows) -> Tensor:
+        scale = torch.exp(-theta[self._scales])
+        return matern(squared_distances(left.numbers * scale, right.numbers * scale))
+
+    def _choice_gram(self, theta: Tensor, left: MixedRows, right: MixedRows) -> Tensor:
+        overlap = theta[self._overlaps].exp() / self.n_choices
+        per_code = torch.cat([overlap[self._owners], overlap])
+        return torch.exp((left.choices * per_code) @ right.choices.T - overlap.sum())

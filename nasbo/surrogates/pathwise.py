@@ -1,0 +1,57 @@
+"""A subspace's fitted GP comes in; a function drawn from its posterior goes out."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from numpy.random import Generator
+from torch import Tensor
+
+from nasbo.surrogates.independent import SubspaceGP
+
+N_WAVES = 256
+
+
+class PosteriorDraw:
+    """One function of a GP's posterior, known everywhere and differentiable.
+
+    A draw from the prior, by random Fourier features of the Matérn-5/2 kernel, is moved to the
+    data by Matheron's rule: f(x) + k(x, X) (K + noise)^-1 (z - f(X) - noise draw).
+    """
+
+    def __init__(self, model: SubspaceGP, rng: Generator) -> None:
+        self._model = model
+        d = model.slots.n_features
+        scale = torch.exp(-model.theta[model.scales]).numpy()
+        # The spectral density of a Matérn-nu kernel is a Student t with 2 nu degrees of freedom.
+        stretch = np.sqrt(5.0 / rng.chisquare(5.0, size=(1, N_WAVES)))
+        waves = rng.standard_normal((d, N_WAVES)) * stretch * scale[:, None]
+        self._waves = torch.from_numpy(waves)
+        self._phases = torch.from_numpy(rng.uniform(0.0, 2.0 * math.pi, N_WAVES))
+        size = math.sqrt(2.0 / N_WAVES) * float((0.5 * model.theta[model.weight]).exp())
+        self._sizes = torch.from_numpy(rng.standard_normal(N_WAVES)) * size
+        self._update = self._move_to_data(rng)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Values, shape (n,), at rows of the unit cube, shape (n, n_free)."""
+        features = self._model.slots(x)
+        values = self._prior(features)
+        if self._update is not None:
+            seen, solved = self._update
+            values = values + self._model.gram(self._model.theta, features, seen) @ solved
+        return values
+
+    def _prior(self, features: Tensor) -> Tensor:
+        return torch.cos(features @ self._waves + self._phases) @ self._sizes
+
+    def _move_to_data(self, rng: Generator) -> tuple[Tensor, Tensor] | None:
+        data = self._model.data
+        if data is None:
+            return None
+        seen, conditioned = data
+        noise_sd = float((0.5 * self._model.theta[self._model.noise]).exp())
+        noise = torch.from_numpy(rng.standard_normal(len(conditioned.y))) * noise_sd
+        away = conditioned.y - self._prior(seen) - noise
+        return seen, torch.cholesky_solve(away[:, None], conditioned.factor)[:, 0]

@@ -1,0 +1,70 @@
+"""Algorithm 2 of the Add-Tree paper: bounds per vertex, summed along the paths."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from nasbo.methods.addtree import VertexBounds, _BestBelow, best_path
+from nasbo.space import Space, load_space
+from nasbo.surrogates.add_tree import AddTreeGP
+from nasbo.surrogates.base import Observations
+from nasbo.surrogates.vertices import ROOT
+from tests.conftest import SPACES
+
+
+def fitted(space: Space, n: int = 16) -> tuple[AddTreeGP, Observations]:
+    rng = np.random.default_rng(0)
+    subspaces = [space.random_subspace(rng) for _ in range(n)]
+    x = [s.sample(1, rng)[0] for s in subspaces]
+    y = np.array([float(row.sum()) + s.index % 3 for s, row in zip(subspaces, x, strict=True)])
+    model, seen = AddTreeGP(space), Observations(space, subspaces, x, y)
+    model.fit(seen)
+    return model, seen
+
+
+def test_bound_of_a_vertex_is_the_largest_there(nested_space: Space) -> None:
+    model, seen = fitted(nested_space)
+    bounds = VertexBounds(model, seen, np.random.default_rng(0))
+    key = ("top=right", 0)
+    grid = torch.linspace(0, 1, 101, dtype=torch.float64)[:, None]
+    mean, variance = model.vertex_posterior(key, grid)
+    beta = 0.2 * max(s.n_free for s in seen.subspaces) * math.log(2 * len(seen))
+    values = mean + math.sqrt(beta) * variance.sqrt()
+    assert bounds[key].scores[0] >= float(values.max()) - 1e-6
+    assert bounds[key].scores[0] == pytest.approx(float(values.max()), abs=1e-2)
+
+
+@pytest.mark.parametrize("shape", ["nested", "repeated", "thousands"])
+def test_best_path_through_the_tree_is_the_best_of_all(shape: str) -> None:
+    """Going up from the leaves finds what looking at every subspace would find."""
+    space = load_space(SPACES[shape])
+    model, seen = fitted(space)
+    bounds = VertexBounds(model, seen, np.random.default_rng(0))
+    best, _ = _BestBelow(bounds).group(space.parameters, ROOT)
+    picked = range(0, space.n_subspaces, max(1, space.n_subspaces // 400))
+    sums = [
+        sum(float(bounds[key].scores[0]) for key in model.tree.path(space.subspace(at)))
+        for at in picked
+    ]
+    assert best >= max(sums) - 1e-9
+    found = best_path(bounds, lambda subspace, x: False, np.random.default_rng(0))
+    assert found is not None
+    assert found.score == pytest.approx(best)
+
+
+def test_taken_configs_give_way_to_the_next_best(finite_space: Space) -> None:
+    model, seen = fitted(finite_space)
+    bounds = VertexBounds(model, seen, np.random.default_rng(0))
+    taken: set[str] = set()
+    scores = []
+    while found := best_path(
+        bounds, lambda s, x: str(s.decode(x)) in taken, np.random.default_rng(0)
+    ):
+        taken.add(str(found.subspace.decode(found.x)))
+        scores.append(found.score)
+    assert len(taken) == 5
+    assert scores[0] == max(scores)

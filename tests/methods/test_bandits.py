@@ -1,0 +1,40 @@
+"""Bandits-BO: arms, draws, and hyperparameters by slice sampling."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from nasbo.methods.bandits import learn_by_slices
+from nasbo.space import load_space
+from nasbo.surrogates.independent import SubspaceGP
+
+from .functions import SMALL, searched
+
+
+def test_hyperparameters_are_draws_not_the_maximum() -> None:
+    space = load_space(SMALL)
+    subspace = space.subspace(0)
+    rng = np.random.default_rng(0)
+    x = list(subspace.sample(12, rng))
+    z = torch.from_numpy(np.sin(5 * np.stack(x)[:, 1]))
+    drawn = []
+    for seed in (0, 0, 1):
+        model = SubspaceGP(space, subspace)
+        learn_by_slices(model, [subspace] * 12, x, z, np.random.default_rng(seed))
+        drawn.append(model.theta)
+    best = SubspaceGP(space, subspace)
+    best.learn([subspace] * 12, x, z)
+    assert torch.equal(drawn[0], drawn[1])
+    assert not torch.equal(drawn[0], drawn[2])
+    density = best.marginal([subspace] * 12, x, z)
+    assert density.value(best.theta.numpy()) < density.value(drawn[0].numpy())
+    assert density.value(drawn[0].numpy()) < density.value(best.theta.numpy()) + 15
+
+
+def test_draws_visit_several_arms_and_settle() -> None:
+    search = searched("bandits", 30, seed=1)
+    arms = [trial.subspace for trial in search.trials[8:]]
+    assert len(set(arms)) >= 2
+    assert search.best.value is not None
+    assert search.best.value < 0.25

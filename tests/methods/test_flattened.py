@@ -1,0 +1,58 @@
+"""Spaces for other packages: flat names, fathers, and configs there and back."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nasbo.acquisition.neighbours import values_of
+from nasbo.errors import NasboError
+from nasbo.methods.flattened import (
+    complete_config,
+    flat_name,
+    flatten,
+    from_flat,
+    levels_of,
+    walk,
+)
+from nasbo.methods.optional import import_optional
+from nasbo.space import Parameter, Space, Value
+from nasbo.surrogates.vertices import Key
+
+
+def test_configs_come_back(any_space: Space) -> None:
+    rng = np.random.default_rng(0)
+    known = {one.name for one in flatten(any_space)}
+    for _ in range(20):
+        config = any_space.sample(rng)
+        flat = levels_of(any_space.subspace_of(config), config)
+        assert set(flat) <= known
+
+        def decide(parameter: Parameter, key: Key, flat: dict[str, int | float] = flat) -> Value:
+            return from_flat(parameter, flat[flat_name(parameter, key)])
+
+        assert walk(any_space, decide) == config
+        values = values_of(any_space.subspace_of(config), config)
+        assert complete_config(any_space, values, rng) == config
+
+
+def test_exactly_the_parameters_exist_whose_fathers_say_so(any_space: Space) -> None:
+    rng = np.random.default_rng(1)
+    listed = flatten(any_space)
+    assert len({one.name for one in listed}) == len(listed)
+    by_name = {one.name: one for one in listed}
+    for _ in range(20):
+        config = any_space.sample(rng)
+        flat = levels_of(any_space.subspace_of(config), config)
+        for one in listed:
+            exists = one.father == ""
+            if one.father in flat:
+                father = by_name[one.father].parameter
+                offset = int(father.low) if father.kind == "int" else 0
+                exists = int(flat[one.father]) - offset in one.levels
+            assert (one.name in flat) == exists
+
+
+def test_missing_package_is_named() -> None:
+    with pytest.raises(NasboError, match=r"method 'm' needs the package 'nowhere': pip install"):
+        import_optional("nowhere.at_all", "m", "bench")

@@ -1,0 +1,69 @@
+"""The methods with one surrogate: they find optima, tell what they thought, refuse bad options."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nasbo.errors import NasboError
+from nasbo.methods import make_method
+from nasbo.space import Space
+
+from .functions import searched
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "bound"),
+    [
+        ("gp", {}, 0.21),
+        ("independent", {}, 0.21),
+        ("arc", {}, 0.21),
+        ("addtree", {}, 0.11),
+        ("addtree", {"acquisition": "ucb"}, 0.31),
+        ("tree", {}, 0.11),
+        ("tree", {"acquisition": "full"}, 0.21),
+        ("tree", {"features": "fourier"}, 0.21),
+        ("bandits", {}, 0.35),
+        ("casmopolitan", {}, 0.31),
+    ],
+)
+def test_it_comes_close_to_the_best_of_a_leaf(
+    method: str, options: dict[str, Any], bound: float
+) -> None:
+    search = searched(method, 14, **options)
+    assert search.best.value is not None
+    assert search.best.value < bound
+    assert {trial.source for trial in search.trials} == {"design", "model"}
+
+
+@pytest.mark.parametrize(
+    ("method", "score"),
+    [("gp", "log_ei"), ("addtree", "log_ei"), ("bandits", "draw"), ("tree", "log_ei")],
+)
+def test_suggestions_tell_what_was_thought_of_them(method: str, score: str) -> None:
+    trial = searched(method, 9).trials[-1]
+    assert score in trial.info
+    low, middle, high = (
+        trial.info[key] for key in ("predicted_low", "predicted", "predicted_high")
+    )
+    assert low < middle < high
+    assert trial.info["fit_s"] >= 0
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "text"),
+    [
+        ("addtree", {"acquisition": "pi"}, "acquisition must be one of ei, ucb, got 'pi'"),
+        ("addtree", {"kernel": "rbf"}, "kernel must be one of se, matern, got 'rbf'"),
+        ("tree", {"acquisition": "ei"}, "acquisition must be one of two_step, full"),
+        ("tree", {"features": "cubic"}, "features must be one of linear, fourier"),
+        ("evolution", {"tournament": 30}, "1 <= tournament <= population must hold"),
+        ("casmopolitan", {"failure_tolerance": 0}, "tolerance must be >= 1, got 3 and 0"),
+    ],
+)
+def test_bad_options_are_refused(
+    method: str, options: dict[str, Any], text: str, nested_space: Space
+) -> None:
+    with pytest.raises(NasboError, match=text):
+        make_method(method, nested_space, **options)

@@ -1,0 +1,56 @@
+"""Two-step EI: the path first, then the leaf."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from nasbo.acquisition import log_ei
+from nasbo.methods import make_method
+from nasbo.methods.base import Task
+from nasbo.space import load_space
+from nasbo.surrogates.tree import TreeGP
+
+from .functions import SMALL, searched
+
+
+def test_the_path_of_the_largest_path_ei_is_taken() -> None:
+    search = searched("tree", 10)
+    space = load_space(SMALL)
+    rows = search.history.rows()
+    task = Task(space, rows, [], set(search.history.keys), 1, np.random.default_rng(0), 0)
+    model = TreeGP(space)
+    model.fit(task.observations)
+    grid = torch.cartesian_prod(*[torch.linspace(0, 1, 41, dtype=torch.float64)] * 2)
+    best = []
+    for subspace in space.subspaces():
+        mean, variance = model.path_posterior([(subspace, grid)])
+        best.append(float(log_ei(mean, variance, model.incumbent()).max()))
+    (suggestion,) = make_method("tree", space).propose(task)
+    found = space.subspace_of(suggestion.config)
+    assert found.index == int(np.argmax(best))
+
+    # In that leaf, the shared parameter held, no other value of its own has a larger EI.
+    x = torch.from_numpy(found.encode(suggestion.config)[None])
+    others = x.repeat(41, 1)
+    others[:, 1] = torch.linspace(0, 1, 41, dtype=torch.float64)
+    mean, variance = model.posterior(found, torch.cat([x, others]))
+    scores = log_ei(mean, variance, model.incumbent())
+    assert float(scores[0]) >= float(scores[1:].max()) - 1e-3
+
+
+def test_full_variant_takes_the_largest_ei_of_all() -> None:
+    search = searched("tree", 10)
+    space = load_space(SMALL)
+    rows = search.history.rows()
+    task = Task(space, rows, [], set(search.history.keys), 1, np.random.default_rng(0), 0)
+    model = TreeGP(space)
+    model.fit(task.observations)
+    (suggestion,) = make_method("tree", space, acquisition="full").propose(task)
+    grid = torch.cartesian_prod(*[torch.linspace(0, 1, 41, dtype=torch.float64)] * 2)
+    scores = [
+        float(log_ei(*model.posterior(s, grid), model.incumbent()).max()) for s in space.subspaces()
+    ]
+    assert suggestion.info["log_ei"] >= max(scores) - 1e-2
+    assert suggestion.info["log_ei"] == pytest.approx(max(scores), abs=1.0)

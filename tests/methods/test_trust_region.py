@@ -1,0 +1,104 @@
+"""Trust regions: how they grow, shrink and restart, and what lies inside."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nasbo.acquisition.box import Box
+from nasbo.methods.trust_region import Rules, TrustRegion, replay
+from nasbo.search import Search
+from nasbo.space import Space, load_space
+from tests.conftest import SPACES
+
+RULES = Rules(n_choices=10, failure_tolerance=4, n_start=2)
+
+
+def test_it_begins_with_the_authors_sizes() -> None:
+    (run,) = replay([], Rules(n_choices=50))
+    assert (run.length, run.radius) == (0.8, 20)
+    (run,) = replay([], Rules(n_choices=7))
+    assert run.radius == 7
+
+
+def test_three_successes_in_a_row_widen_it() -> None:
+    (run,) = replay([0.0, 0.0, 1.0, 2.0, 3.0], RULES)
+    assert run.length == pytest.approx(1.2)
+    assert run.radius == 10
+    (run,) = replay([0.0, 0.0, 1.0, 2.0, 0.0, 3.0, 4.0], RULES)
+    assert run.length == 0.8
+    (run,) = replay([float(n) for n in range(30)], RULES)
+    assert run.length == 1.6
+
+
+def test_failures_in_a_row_shrink_it() -> None:
+    (run,) = replay([5.0, 5.0, *[0.0] * 4], RULES)
+    assert run.length == pytest.approx(0.8 / 1.5)
+    assert run.radius == 6
+    (run,) = replay([5.0, 5.0, *[0.0] * 3, 6.0, *[0.0] * 3], RULES)
+    assert run.length == 0.8
+
+
+def test_an_improvement_within_the_margin_is_a_failure() -> None:
+    (run,) = replay([10.0, 10.0, 10.005], RULES)
+    assert run.failures == 1
+    assert run.best == 10.005
+
+
+def test_it_restarts_when_it_is_too_small() -> None:
+    n = 2 + 4 * 6  # 10, 6, 4, 2, 1, 0: five times; one more would begin to count anew
+    runs = replay([1.0, 1.0, *[0.0] * n], RULES)
+    assert len(runs) == 2
+    assert (runs[0].start, runs[0].end) == (0, 22)
+    assert (runs[1].start, runs[1].radius) == (22, 10)
+
+
+def test_samples_lie_inside(any_space: Space) -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        centre = any_space.sample(rng)
+        region = TrustRegion(any_space, centre, 0.2, 2)
+        home = any_space.subspace_of(centre)
+        for _ in range(10):
+            config = region.sample(rng)
+            subspace = any_space.subspace_of(config)
+            assert region.n_changes(subspace, config) <= 2
+            box = Box(subspace)
+            inside = region.region(box, np.full(box.n_columns, 1.5))
+            x = subspace.encode(config)
+            steps = [1 / max(s.parameter.n_levels - 1, 1) for s in subspace.free]
+            slack = np.where([s.parameter.kind == "float" for s in subspace.free], 0.0, steps)
+            assert (x >= inside.low - slack - 1e-9).all()
+            assert (x <= inside.high + slack + 1e-9).all()
+            if subspace.index == home.index:
+                assert inside.radius == 2
+
+
+def test_a_structural_change_uses_up_a_change() -> None:
+    space = load_space(SPACES["nested"])
+    region = TrustRegion(space, {"top": "right", "gamma": 0.5, "flag": True}, 0.2, 1)
+    left = space.subspace_of({"top": "left", "turn": 0, "gamma": 0.1, "flag": False})
+    inside = region.region(Box(left), np.ones(2))
+    assert inside.radius == 0
+    names = [slot.name for slot in left.free]
+    gamma, flag = names.index("gamma"), names.index("flag")
+    assert inside.low[gamma] == pytest.approx(0.4)
+    row = np.zeros((2, 2))
+    row[:, gamma] = 0.5
+    row[:, flag] = [0.0, 1.0]
+    assert inside.contains(row).tolist() == [True, False]
+
+
+def test_searches_restart_elsewhere() -> None:
+    """With no patience at all, runs end, and a new one begins where the global GP says."""
+    space = {"x": {"type": "float", "range": [0, 1]}, "c": {"type": "choice", "range": ["a", "b"]}}
+    search = Search(space, method="casmopolitan", failure_tolerance=1)
+    for trial in search.ask(2):
+        search.tell(trial, trial.config["x"])
+    for _ in range(30):
+        (trial,) = search.ask(1)
+        search.tell(trial, 5.0)
+    runs = [trial.info["run"] for trial in search.trials[2:]]
+    assert runs == sorted(runs)
+    assert runs[-1] >= 1
+    assert all(trial.source == "model" for trial in search.trials[2:])

@@ -1,0 +1,88 @@
+"""Folders of sweeps that nobody ran, with all that a report can show, at known times."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nasbo.history import History, Trial, event
+from nasbo.methods import Suggestion
+from nasbo.search import Search
+from nasbo.sweep import JOURNAL_FILE, create_folder, make_sweep, read_history
+
+START = 1_700_000_000.0
+
+
+def make_folder(
+    folder: Path,
+    n_trials: int = 24,
+    space: str = "nas_cifar10",
+    budget: int | None = None,
+    **settings: Any,
+) -> Path:
+    """A sweep of ``n_trials`` that have ended; every ninth one has failed.
+
+    Trials last 60 s, four at a time; the value is 0.5 + learning_rate or C, plus a ripple.
+    """
+    trainer = "trainers.cifar10:train" if space.startswith("nas") else "own:train"
+    given = {"space": space, "trainer": trainer, "trials": budget or n_trials, "mode": "max"}
+    sweep = make_sweep({**given, "metric": "val_accuracy", **settings})
+    create_folder(folder, sweep)
+    rng = np.random.default_rng(sweep.seed)
+    with Search(
+        space,
+        sweep.method,
+        sweep.mode,
+        sweep.seed,
+        journal=folder / JOURNAL_FILE,
+        notes=sweep.notes(),
+        **sweep.method_options,
+    ) as search:
+        while (missing := n_trials - len(search.history.trials)) > 0:
+            _play_round(search, min(4, missing), rng)
+    return folder
+
+
+def _play_round(search: Search, n: int, rng: np.random.Generator) -> None:
+    number = len(search.history.rounds)
+    chosen = [search.space.subspace(int(rng.integers(search.space.n_subspaces))) for _ in range(n)]
+    source = "design" if number < 2 else "model"
+    thought = {"log_ei": -1.0, "fit_s": 0.2, "preset": "default"}
+    guess = {"predicted": 0.6, "predicted_low": 0.5, "predicted_high": 0.7}
+    sign = 1.0 if search.history.mode == "max" else -1.0
+    info = thought | {key: sign * value for key, value in guess.items()}
+    suggestions = [
+        Suggestion(one.sample_config(rng), "design" if source == "design" else "model",
+                   dict(info) if source == "model" else {})
+        for one in chosen
+    ]  # fmt: skip
+    for trial in search.add_round(suggestions, 0.5 + number, []):
+        play(search, trial, START + 70.0 * number)
+
+
+def play(search: Search, trial: Trial, start: float) -> None:
+    """Run a trial in no time at all, as if it had lasted a minute."""
+    search.record({**event("started", trial=trial.id), "time": start})
+    value = value_of(trial)
+    metrics = {"epochs": 3, "params": 1e5 + 1e3 * trial.id, "flops": 1e7 * (1 + trial.id % 5)}
+    for step in (1, 2, 3):
+        report = event("reported", trial=trial.id, step=step, value=value * step / 3)
+        search.record({**report, "time": start + 20 * step, "metrics": metrics}, sync=False)
+    if trial.id % 9 == 8:
+        ending = event("failed", trial=trial.id, cause="crashed", value=None, message="<b>oops</b>")
+    else:
+        ending = event("finished", trial=trial.id, value=value, metrics=metrics, step=3)
+    search.record({**ending, "time": start + 60.0})
+
+
+def value_of(trial: Trial) -> float:
+    config = trial.config
+    strong = config.get("learning_rate", config.get("C", 0.0))
+    return float(0.5 + strong + 0.002 * math.sin(trial.id))
+
+
+def history_of(folder: Path) -> History:
+    return read_history(folder)[1]

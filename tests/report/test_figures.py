@@ -1,0 +1,287 @@
+"""Every figure of the report, on a sweep that has data for all of them and on poorer ones."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import fields
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nasbo.cli import cli
+from nasbo.history import Trial
+from nasbo.report.drawing import Box, Dot, Drawing, Heat, Line, Words
+from nasbo.report.figures import FIGURES
+from nasbo.report.figures.architecture import block_lines
+from nasbo.report.figures.pareto import costs_of, pareto_front
+from nasbo.report.figures.running import busy_share, stays
+from nasbo.report.figures.settings import repeat_command
+from nasbo.report.study import NoDataError, Study, open_study
+from nasbo.search import Search
+from nasbo.sweep import JOURNAL_FILE, Sweep, create_folder, make_sweep
+from tests.report.sample import make_folder, play
+
+
+def _drawing(study: Study, name: str) -> Drawing:
+    drawing = FIGURES[name](study).drawing
+    assert drawing is not None
+    return drawing
+
+
+def _words(drawing: Drawing) -> list[str]:
+    return [shape.text for shape in drawing.shapes if isinstance(shape, Words)]
+
+
+def _dots(drawing: Drawing, color: str | None = None) -> list[Dot]:
+    return [s for s in drawing.shapes if isinstance(s, Dot) and color in (None, s.color)]
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_figure_has_its_name_words_and_content(study: Study, name: str) -> None:
+    figure = FIGURES[name](study)
+    assert figure.name == name
+    assert figure.title
+    assert figure.caption.endswith((".", "oops</b>"))
+    assert bool(figure.html) != (figure.drawing is not None)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in FIGURES if name not in ("best-trials", "settings")]
+)
+def test_marks_stay_inside_the_drawing(study: Study, name: str) -> None:
+    drawing = _drawing(study, name)
+    for shape in drawing.shapes:
+        places: list[tuple[float, float]] = []
+        if isinstance(shape, Line):
+            places += shape.points
+        elif isinstance(shape, Box):
+            places += [(shape.x, shape.y), (shape.x + shape.width, shape.y + shape.height)]
+        elif isinstance(shape, Heat):
+            far = len(shape.values) * shape.cell
+            places += [(shape.x, shape.y), (shape.x + far, shape.y + far)]
+        else:
+            places.append((shape.x, shape.y))
+        for x, y in places:
+            assert -1 <= x <= drawing.width + 1, shape
+            assert -1 <= y <= drawing.height + 1, shape
+
+
+@pytest.mark.parametrize("name", [name for name in FIGURES if name != "settings"])
+def test_without_results_a_word_why(tmp_path: Path, name: str) -> None:
+    create_folder(tmp_path / "new", make_sweep({"space": "svm", "trainer": "own:train"}))
+    with pytest.raises(NoDataError, match=r"so far|measurable|in the journal|fewer"):
+        FIGURES[name](open_study(tmp_path / "new"))
+
+
+def test_best_so_far_marks_the_design(study: Study) -> None:
+    drawing = _drawing(study, "best-so-far")
+    assert len(_dots(drawing, "muted")) == 8
+    assert len(_dots(drawing)) == len(study.valued)
+    bands = [shape for shape in drawing.shapes if isinstance(shape, Box) and shape.width > 50]
+    assert len(bands) == 1
+    assert all(dot.x < bands[0].x + bands[0].width for dot in _dots(drawing, "muted"))
+    (curve,) = (s for s in drawing.shapes if isinstance(s, Line) and s.color == "ink")
+    heights = [y for _, y in curve.points]
+    assert heights == sorted(heights, reverse=True)  # larger is better, and up is smaller
+
+
+def test_budget_counts_every_trial_once(study: Study) -> None:
+    bars = [s for s in _drawing(study, "budget").shapes if isinstance(s, Box) and s.label]
+    assert sum(int(bar.label.split(": ")[1].split()[0]) for bar in bars) == 24
+
+
+def test_subspace_rows_are_the_best_first(study: Study) -> None:
+    words = [text for text in _words(_drawing(study, "subspaces")) if "nums_block" in text]
+    assert words[0] == study.history.subspace(study.ranked[0]).id
+
+
+def test_pareto_front(study: Study) -> None:
+    costs = costs_of(study, "flops")
+    front = pareto_front(study, costs)
+    on_front = {trial.id for trial in front}
+    for trial in study.valued:
+        beaten = [
+            other
+            for other in study.valued
+            if costs[other.id] <= costs[trial.id]
+            and (other.value or 0.0) >= (trial.value or 0.0)
+            and (costs[other.id], other.value) != (costs[trial.id], trial.value)
+        ]
+        assert bool(beaten) == (trial.id not in on_front)
+
+
+def test_costs_come_from_the_summary_where_trials_do_not_tell(study: Study) -> None:
+    trial = study.valued[0]
+    kept = trial.metrics
+    assert study.trainer is not None
+    assert study.trainer.summary is not None
+    try:
+        trial.metrics = {}
+        assert costs_of(study, "params")[trial.id] == study.trainer.summary(trial.config)["params"]
+    finally:
+        trial.metrics = kept
+
+
+def _ran(number: int, start: float, end: float | None) -> Trial:
+    trial = Trial(number, {}, 0, "model", started_at=start, ended_at=end)
+    trial.state = "finished" if end else "running"
+    return trial
+
+
+def test_trials_go_to_the_first_free_slot() -> None:
+    trials = [_ran(0, 100, 160), _ran(1, 100, 130), _ran(2, 131, 150), _ran(3, 165, None)]
+    placed = stays(trials, now=180)
+    assert [(stay.slot, stay.start, stay.end) for stay in placed] == [
+        (0, 0, 60),
+        (1, 0, 30),
+        (1, 31, 50),
+        (0, 65, 80),
+    ]
+    assert busy_share(placed) == pytest.approx((60 + 30 + 19 + 15) / 160)
+    assert stays([], 1.0) == []
+    assert busy_share([]) == 0.0
+
+
+def test_slots_never_hold_two_trials(study: Study) -> None:
+    placed = stays(study.history.trials, 0.0)
+    assert max(stay.slot for stay in placed) == 3
+    for slot in range(4):
+        own = [stay for stay in placed if stay.slot == slot]
+        assert all(a.end <= b.start for a, b in pairwise(own))
+
+
+def test_endings_by_cause(study: Study) -> None:
+    words = _words(_drawing(study, "failures"))
+    assert words[:4] == ["finished", "22", "crashed", "2"]
+    assert "oops" in FIGURES["failures"](study).caption
+
+
+def test_suggestion_cost_counts_the_results_at_hand(study: Study) -> None:
+    drawing = _drawing(study, "suggestion-cost")
+    assert len(_dots(drawing, "c1")) == 4
+    assert "4 decisions" in FIGURES["suggestion-cost"](study).caption
+
+
+def test_parallel_has_a_line_per_trial_and_ends_at_the_value(study: Study) -> None:
+    drawing = _drawing(study, "parallel")
+    lines = [s for s in drawing.shapes if isinstance(s, Line) and s.key]
+    assert len(lines) == len(study.valued)
+    ends = {line.key: line.points[-1][1] for line in lines}
+    best, worst = study.ranked[0], study.ranked[-1]
+    assert ends[f"t{best.id}"] < ends[f"t{worst.id}"]
+    assert "learning_rate" in _words(drawing)
+
+
+def test_importance_finds_what_the_value_depends_on(study: Study) -> None:
+    assert _words(_drawing(study, "importance"))[0] == "learning_rate"
+
+
+def test_architecture_tells_operations_and_sizes(study: Study) -> None:
+    words = _words(_drawing(study, "architectures"))
+    assert words.count("stem") == words.count("head") == 3
+    assert any("→" in text for text in words)
+    row = {"op": "conv", "kernel": 5, "stride": 2, "in_channels": 8, "out_channels": 16,
+           "layers": 2, "expansion": 6, "se_ratio": 8}  # fmt: skip
+    assert block_lines(row) == ["conv", "5×5 /2", "8 → 16", "2 layers", "expand 6", "SE 1/8"]
+    assert block_lines({"units": 64, "rate": 0.1}) == ["block", "units 64", "rate 0.1"]
+
+
+def _poor(tmp_path: Path, **settings: Any) -> Study:
+    return open_study(make_folder(tmp_path / "poor", 12, "svm", trainer="own:train", **settings))
+
+
+def test_a_poorer_sweep_leaves_figures_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    study = _poor(tmp_path, method="random")
+    for name, why in {
+        "architectures": "own:train cannot be had",
+        "attention": "no attention",
+    }.items():
+        with pytest.raises(NoDataError, match=why):
+            FIGURES[name](study)
+
+
+def test_trainer_without_a_summary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "plain_trainer.py").write_text("def train(config):\n    return 1.0\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    study = open_study(make_folder(tmp_path / "a", 4, "svm", trainer="plain_trainer:train"))
+    with pytest.raises(NoDataError, match="no summary"):
+        FIGURES["architectures"](study)
+
+
+def test_a_summary_that_fails_is_told(tmp_path: Path) -> None:
+    study = open_study(make_folder(tmp_path / "a", 4, "svm", trainer="trainers.cifar10:train"))
+    with pytest.raises(NoDataError, match=r"summary of trial \d+ failed \(InvalidArchitecture"):
+        FIGURES["architectures"](study)
+
+
+def test_large_sweeps_are_thinned_and_say_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nasbo.report.study.MAX_MARKS", 40)
+    study = open_study(make_folder(tmp_path / "large", 100, "svm"))
+    assert 30 < len(study.drawn) <= 40
+    assert study.ranked[0].id in study.drawn
+    figure = FIGURES["best-so-far"](study)
+    assert figure.drawing is not None
+    assert 20 < len(_dots(figure.drawing)) <= 40
+    assert "of 100 trials" in figure.caption
+
+
+def test_thousands_of_subspaces(tmp_path: Path) -> None:
+    study = open_study(make_folder(tmp_path / "crowd", 40, "nas_cifar10_conditional"))
+    present = sorted({trial.config["nums_block"] for trial in study.history.trials})
+    assert [name for name, _ in study.group_legend()] == [f"nums_block={n}" for n in present]
+    assert "21,760 subspaces are grouped" in FIGURES["subspaces"](study).caption
+    for name in ("budget", "parallel", "timeline", "attention"):
+        FIGURES[name](study)
+
+
+def test_running_trials_reach_to_the_last_event(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path / "open", 8, "svm", budget=10)
+    with Search("svm", mode="max", journal=folder / JOURNAL_FILE) as search:
+        play(search, search.ask(1)[0], 1_700_000_500.0)
+        search.ask(1)
+    study = open_study(folder)
+    assert study.state == "interrupted"
+    FIGURES["timeline"](study)
+
+
+def test_command_repeats_the_sweep(tmp_path: Path) -> None:
+    study = _poor(
+        tmp_path, seed=3, batch=2, method_options={"preset": "paper"}, time_limit_s=90.0,
+        trainer_options={"recipe": "proxy", "deep": "yes", "sizes": [1, 2]},
+    )  # fmt: skip
+    command = repeat_command(study)
+    for part in ("--trainer own:train", "--trials 12", "-m preset=paper", "-o recipe=proxy",
+                 "--seed 3", "--batch 2", "--time-limit 90", "--mode max",
+                 "'deep=\"yes\"'", "'sizes=[1, 2]'"):  # fmt: skip
+        assert part in command, command
+    assert "working" not in command
+    assert "--share" not in command
+
+
+def test_command_gives_every_setting_an_option_that_exists(tmp_path: Path) -> None:
+    every = {
+        "seed": 3, "batch": 2, "time_limit_s": 90.5, "share": 0.5, "deadline_s": 7.25, "slots": 2,
+        "schedule": "async", "cpus_per_trial": 2, "gpus_per_trial": 0.5, "max_failures": 1,
+        "max_failures_in_a_row": 4, "report_timeout_s": 60.0, "keep_checkpoints": 1,
+        "stop_at": 0.123456789, "warm_start": "other", "method_options": {"preset": "paper"},
+        "trainer_options": {"recipe": "proxy"},
+    }  # fmt: skip
+    study = _poor(tmp_path, **every)
+    untold = {"space", "trainer", "trials", "method", "metric", "mode", "address", "working_folder"}
+    assert {item.name for item in fields(Sweep)} == set(every) | untold
+    _, _, *words = shlex.split(repeat_command(study))
+    parsed = cli.commands["run"].make_context("run", words).params
+    for name, value in every.items():
+        told = parsed[name]
+        if isinstance(value, dict):
+            assert told == tuple(f"{key}={item}" for key, item in value.items())
+        elif isinstance(value, float):
+            assert float(told) == value
+        else:
+            assert told == value or told == str(value)

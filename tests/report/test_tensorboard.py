@@ -1,0 +1,102 @@
+"""What goes to TensorBoard, read back from the event files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
+
+from nasbo.errors import NasboError
+from nasbo.methods import Suggestion
+from nasbo.report.tensorboard import TensorboardLog, hyperparameters, write_tensorboard
+from nasbo.search import Search
+from nasbo.sweep import JOURNAL_FILE
+from tests.report.sample import history_of, make_folder, play
+
+
+def _read(folder: Path) -> EventAccumulator:
+    found = EventAccumulator(str(folder), size_guidance={"images": 0, "scalars": 0})
+    found.Reload()
+    return found
+
+
+def _hparams(folder: Path) -> dict[str, Any]:
+    content = _read(folder).SummaryMetadata("_hparams_/session_start_info").plugin_data.content
+    stored = HParamsPluginData.FromString(content).session_start_info.hparams
+    return {name: getattr(value, value.WhichOneof("kind")) for name, value in stored.items()}
+
+
+def test_curve_table_and_maps(folder: Path, tmp_path: Path) -> None:
+    history = history_of(folder)
+    place = write_tensorboard(tmp_path, history, "val_accuracy")
+    assert place == tmp_path / "tensorboard"
+    found = _read(place)
+    curve = [(event.step, event.value) for event in found.Scalars("best/val_accuracy")]
+    assert [step for step, _ in curve] == list(range(1, 25))
+    assert [value for _, value in curve] == pytest.approx(history.best_so_far())
+    maps = [name for name in found.Tags()["images"] if name.startswith("attention/nums_block=")]
+    assert len(maps) == 4
+    (image,) = found.Images(maps[0])
+    assert image.step == len(history.rounds) - 1
+    assert image.width > 300
+    runs = sorted((place / "trials").iterdir())
+    assert len(runs) == 22
+    trial = history.trials[int(runs[3].name)]
+    (value,) = _read(runs[3]).Scalars("hparam/val_accuracy")
+    assert value.value == pytest.approx(trial.value)
+    row = _hparams(runs[3])
+    assert row["learning_rate"] == pytest.approx(trial.config["learning_rate"])
+    assert row["conv_op[2]"] == trial.config["conv_op"][1]
+    assert row["subspace"] == history.subspace(trial).id
+
+
+def test_only_news_are_written_and_a_new_run_takes_the_old_ones_place(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path / "run", 8, "svm", method="random", budget=12)
+    for n_more in (1, 2):
+        log = TensorboardLog(folder, method="random")
+        with Search("svm", "random", "max", journal=folder / JOURNAL_FILE) as search:
+            log.update(search.history)
+            for _ in range(n_more):
+                play(search, search.open_round(1)[0], 1_700_000_900.0)
+                log.update(search.history)
+            log.update(search.history)
+        log.close()
+    found = _read(folder / "tensorboard")
+    steps = [event.step for event in found.Scalars("best/value")]
+    assert steps == list(range(1, 12))
+    assert found.Tags()["images"] == []
+    for run in (folder / "tensorboard" / "trials").iterdir():
+        assert len(list(run.glob("events.*"))) == 1
+
+
+def test_maps_come_every_k_rounds(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path / "run", 4, "svm", budget=40)
+    log = TensorboardLog(folder, maps_every=2)
+    with Search("svm", mode="max", journal=folder / JOURNAL_FILE) as search:
+        for number in range(1, 6):
+            rows = [search.space.subspace(0).decode([number / 10] * 9)]
+            for trial in search.add_round([Suggestion(row) for row in rows], 1.0):
+                play(search, trial, 1_700_000_900.0 + number)
+            log.update(search.history)
+    log.close()
+    found = _read(folder / "tensorboard")
+    steps = {event.step for tag in found.Tags()["images"] for event in found.Images(tag)}
+    assert steps == {1, 3, 5}
+
+
+def test_absent_entries_are_told(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path / "run", 4, "nas_cifar10_conditional")
+    history = history_of(folder)
+    row = hyperparameters(history, history.trials[0])
+    assert None not in row.values()
+    assert row["trial"] == 0
+
+
+def test_nothing_yet_writes_nothing(tmp_path: Path) -> None:
+    write_tensorboard(tmp_path, Search("svm", method="random").history)
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(NasboError, match="maps_every >= 0"):
+        TensorboardLog(tmp_path, maps_every=-1)

@@ -1,0 +1,152 @@
+"""The report as a file, and the commands that write it."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from nasbo.cli import cli
+from nasbo.report.figures import FIGURES
+from nasbo.report.write import REPORT_FILE, write_report
+from nasbo.search import Search
+from nasbo.sweep import JOURNAL_FILE, create_folder, make_sweep
+from tests.report.sample import make_folder
+
+VOID = {"meta", "link", "br", "img", "hr", "input"}
+
+
+class _Checker(HTMLParser):
+    """Notes figures, addresses and tags that are left open."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stack: list[str] = []
+        self.figures: list[str] = []
+        self.addresses: list[str] = []
+        self.tags: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        if tag not in VOID:
+            self.stack.append(tag)
+        for name, value in attrs:
+            if name == "data-figure":
+                self.figures.append(value or "")
+            if name in ("src", "href", "action"):
+                self.addresses.append(value or "")
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.stack.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.stack.pop() == tag
+
+
+def _checked(text: str) -> _Checker:
+    checker = _Checker()
+    checker.feed(text)
+    checker.close()
+    assert checker.stack == []
+    return checker
+
+
+def _call(*words: str | Path) -> Result:
+    return CliRunner().invoke(cli, [str(word) for word in words])
+
+
+def test_report_is_one_file_with_all_figures(folder: Path, tmp_path: Path) -> None:
+    path = write_report(folder, tmp_path / "report.html")
+    text = path.read_text(encoding="utf-8")
+    page = _checked(text)
+    assert page.figures == list(FIGURES)
+    assert all(address.startswith("data:") for address in page.addresses)
+    assert not re.search(r"https?://", text)
+    assert len(text) < 5_000_000
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_report_of_an_empty_sweep_says_why_figures_are_missing(tmp_path: Path) -> None:
+    create_folder(tmp_path / "new", make_sweep({"space": "svm", "trainer": "own:train"}))
+    path = write_report(tmp_path / "new")
+    assert path == tmp_path / "new" / REPORT_FILE
+    text = path.read_text(encoding="utf-8")
+    assert _checked(text).figures == ["settings"]
+    for name in FIGURES:
+        assert name == "settings" or f'data-left-out="{name}"' in text
+
+
+def test_names_from_the_space_and_the_trainer_cannot_break_out(tmp_path: Path) -> None:
+    hostile = '"><script>alert(1)</script>'
+    space = {
+        "a": {"type": "choice", "range": [hostile, "b"], "submodule": {hostile: {"<i>x": {
+            "type": "float", "range": [0, 1]}}, "b": None}},
+    }  # fmt: skip
+    (tmp_path / "space.yaml").write_text(yaml.safe_dump(space))
+    sweep = make_sweep({"space": str(tmp_path / "space.yaml"), "trainer": "own:train", "trials": 12,
+                        "metric": hostile})  # fmt: skip
+    create_folder(tmp_path / "run", sweep)
+    with Search(tmp_path / "space.yaml", journal=tmp_path / "run" / JOURNAL_FILE) as search:
+        for trial in search.ask(12):
+            is_bad = trial.id == 3
+            search.tell(trial, None if is_bad else float(trial.id),
+                        error="crashed" if is_bad else None, message=hostile)  # fmt: skip
+    text = write_report(tmp_path / "run").read_text(encoding="utf-8")
+    page = _checked(text)
+    assert page.tags.count("script") == 1
+    assert "<i>" not in text
+    assert "best-so-far" in page.figures
+
+
+def test_command_report(folder: Path, tmp_path: Path) -> None:
+    result = _call("report", folder, "--out", tmp_path / "a.html")
+    assert result.exit_code == 0
+    assert result.stdout.strip() == str(tmp_path / "a.html")
+    result = _call("report", folder, "--figure", "pareto", "--png", tmp_path / "p.png")
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("name", [n for n in FIGURES if n not in ("best-trials", "settings")])
+def test_every_drawing_becomes_png(folder: Path, tmp_path: Path, name: str) -> None:
+    result = _call("report", folder, "--figure", name, "--png", tmp_path / "p.png")
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "p.png").stat().st_size > 5_000
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--figure", "pareto"], "go together"),
+        (["--png", "x.png"], "go together"),
+        (["--serve", "--out", "x.html"], "do not go together"),
+        (["--figure", "nothing", "--png", "x.png"], "known: best-so-far"),
+        (["--figure", "settings", "--png", "x.png"], "is a table"),
+        (["--figure", "pareto", "--png", "no/where/x.png"], "cannot be written"),
+        (["--out", "no/where/x.html"], "cannot be written"),
+        (["--serve", "--port", "70000"], "port"),
+    ],
+)
+def test_mistakes(
+    folder: Path, words: list[str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = _call("report", folder, *words)
+    assert result.exit_code == 2
+    assert told in result.stderr
+    assert "Traceback" not in result.output
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_sweep_and_no_data(tmp_path: Path) -> None:
+    assert _call("report", tmp_path).exit_code == 2
+    folder = make_folder(tmp_path / "run", 4, "svm", method="random")
+    result = _call("report", folder, "--figure", "attention", "--png", tmp_path / "x.png")
+    assert result.exit_code == 2
+    assert "no attention" in result.stderr

@@ -1,0 +1,147 @@
+"""The Add-Tree covariance: definition 4, its block form, its vertices, and the restriction X'."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from nasbo.space import Config, Space, load_space
+from nasbo.surrogates.add_tree import AddTreeGP, KernelName
+from nasbo.surrogates.base import Observations
+from nasbo.surrogates.exact import Conditioned
+
+from .conftest import Observe
+
+UNIT = {"type": "float", "range": [0, 1]}
+FIGURE_1 = {
+    "a": UNIT,
+    "b": UNIT,
+    "t": {
+        "type": "choice",
+        "range": [1, 2],
+        "submodule": {1: {"c": UNIT, "d": UNIT}, 2: {"e": UNIT, "f": UNIT, "g": UNIT}},
+    },
+}
+"""The tree of figure 1 of the paper: two variables at the root, two and three at the leaves."""
+
+
+def sum_of_squares(config: Config) -> float:
+    return float(sum(v**2 for v in config.values() if isinstance(v, float)))
+
+
+@pytest.fixture
+def space() -> Space:
+    return load_space(FIGURE_1)
+
+
+def kernel(x: np.ndarray, scale: np.ndarray, weight: float, name: KernelName) -> np.ndarray:
+    """A vertex' kernel, written out."""
+    d2 = (((x[:, None] - x[None]) / scale) ** 2).sum(-1)
+    if name == "se":
+        return weight * np.exp(-d2 / 2)
+    r = np.sqrt(5 * d2)
+    return weight * (1 + r + r**2 / 3) * np.exp(-r)
+
+
+@pytest.mark.parametrize("name", ["se", "matern"])
+def test_gram_is_the_block_form_of_equation_9(space: Space, name: KernelName) -> None:
+    model = AddTreeGP(space, name)
+    rng = np.random.default_rng(0)
+    theta = torch.from_numpy(rng.normal(size=len(model.priors.means)))
+    x1, x2 = rng.random((3, 4)), rng.random((2, 5))
+    left, right = space.subspace(0), space.subspace(1)
+    rows = model.features([(left, torch.from_numpy(x1)), (right, torch.from_numpy(x2))])
+    K = model.gram(theta, rows, rows).numpy()
+
+    # After the noise come the root (2 lengthscales, weight), p1 (2, 1), p2 (3, 1).
+    e = np.exp(theta.numpy())
+    K_r = kernel(np.concatenate([x1[:, :2], x2[:, :2]]), e[1:3], e[3], name)
+    K_1 = kernel(x1[:, 2:], e[4:6], e[6], name)
+    K_2 = kernel(x2[:, 2:], e[7:10], e[10], name)
+    expected = K_r.copy()
+    expected[:3, :3] += K_1
+    expected[3:, 3:] += K_2
+    assert np.allclose(K, expected)
+    assert np.allclose(model.diagonal(theta, rows).numpy(), expected.diagonal())
+
+
+def test_gram_is_positive_semi_definite(any_space: Space) -> None:
+    model = AddTreeGP(any_space)
+    rng = np.random.default_rng(0)
+    picked = [any_space.random_subspace(rng) for _ in range(30)]
+    batches = [(s, torch.from_numpy(s.sample(1, rng))) for s in picked]
+    theta = torch.tensor(model.priors.means, dtype=torch.float64)
+    rows = model.features(batches)
+    K = model.gram(theta, rows, rows)
+    assert torch.equal(K, K.T)
+    assert torch.linalg.eigvalsh(K).min() > -1e-9
+
+
+def test_means_of_the_vertices_sum_up(space: Space, observe: Observe) -> None:
+    model = AddTreeGP(space)
+    model.fit(observe(space, sum_of_squares, n=16))
+    subspace = space.subspace(1)
+    x = torch.from_numpy(np.random.default_rng(1).random((6, subspace.n_free)))
+    parts = [
+        model.vertex_posterior(key, x[:, list(columns)])
+        for key, columns in model.tree.path(subspace).items()
+    ]
+    mean, variance = model.posterior(subspace, x)
+    assert len(parts) == 2
+    assert torch.allclose(sum(part[0] for part in parts), mean)
+    sds = sum(part[1].sqrt() for part in parts)
+    assert (sds >= variance.sqrt() - 1e-9).all()
+
+
+def test_prediction_from_related_rows_alone_loses_nothing(observe: Observe) -> None:
+    """X' of section 4.1: the halves of the simulation tree share no vertex."""
+    space = load_space("simulation")
+    model = AddTreeGP(space)
+    seen = observe(space, lambda c: float(len(str(c)) % 5), n=20)
+    model.fit(seen)
+    batches = [(space.subspace(at), torch.rand(3, 2, dtype=torch.float64)) for at in range(4)]
+    mean, variance = model.posteriors(batches)
+
+    everything = model.features(seen.batches)
+    z = torch.from_numpy((seen.y - seen.y.mean()) / seen.y.std())
+    K = model.noisy(model.gram(model.theta, everything, everything))
+    rows = model.features(batches)
+    cross = model.gram(model.theta, rows, everything)
+    dense = Conditioned.on(K, z).marginals(cross, model.diagonal(model.theta, rows))
+    assert torch.allclose(mean, dense[0], atol=1e-8)
+    assert torch.allclose(variance, dense[1], atol=1e-8)
+    related = model._part(model._related(model.tree.path(space.subspace(0))))
+    assert related.seen.n == sum(s.index in (0, 1) for s in seen.subspaces)
+
+
+def test_rows_tied_through_others_are_kept_in_a_forest() -> None:
+    """Two trees: a row that shares no vertex can matter through a row that shares both ways."""
+    two = {
+        name: {"type": "choice", "range": [0, 1], "submodule": {0: {f"{name}0": UNIT}}}
+        for name in "pq"
+    }
+    space = load_space(two)
+    model = AddTreeGP(space)
+    # q is 0 only in the last row: it is tied to subspace (1, 1) through p.
+    seen = [space.subspace(at) for at in (0, 0, 2)]
+    x = [s.sample(1, np.random.default_rng(at))[0] for at, s in enumerate(seen)]
+    model.fit(Observations(space, seen, x, np.array([1.0, 2.0, 0.5])))
+    part = model._part(model._related(model.tree.path(space.subspace(1))))
+    assert part.seen.n == 3
+
+
+def test_it_learns_from_other_leaves(space: Space, observe: Observe) -> None:
+    """The root's response is learned in leaf 1 and used in leaf 2."""
+    seen = observe(space, lambda c: -4.0 * (c["a"] - 0.3) ** 2, n=24)
+    rows = [at for at, s in enumerate(seen.subspaces) if s.index == 0]
+    rows += [at for at, s in enumerate(seen.subspaces) if s.index == 1][:2]
+    few = Observations(
+        space, [seen.subspaces[r] for r in rows], [seen.x[r] for r in rows], seen.y[rows]
+    )
+    model = AddTreeGP(space)
+    model.fit(few)
+    grid = torch.rand(100, 5, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    mean, _ = model.posterior(space.subspace(1), grid)
+    truth = -4.0 * (grid[:, 0] - 0.3) ** 2
+    assert np.corrcoef(mean.numpy(), truth.numpy())[0, 1] > 0.9

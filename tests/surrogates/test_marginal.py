@@ -1,0 +1,78 @@
+"""The density of hyperparameters: against scipy's normal density, and its gradient."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import multivariate_normal, norm
+
+from nasbo.space import load_space
+from nasbo.surrogates.base import FitError
+from nasbo.surrogates.evidence import JITTER
+from nasbo.surrogates.marginal import MAX_FIT_ROWS, Marginal, fit_rows, maximise_density
+from nasbo.surrogates.one_hot import OneHotGP
+
+from .conftest import Observe
+
+
+@pytest.fixture
+def parts(observe: Observe) -> tuple[OneHotGP, Marginal, np.ndarray]:
+    space = load_space("svm")
+    seen = observe(space, lambda config: float(len(str(config))), n=14)
+    model = OneHotGP(space)
+    z = torch.from_numpy((seen.y - seen.y.mean()) / seen.y.std())
+    marginal = model.marginal(list(seen.subspaces), list(seen.x), z)
+    theta = np.array(model.priors.means) + np.random.default_rng(1).normal(
+        size=len(model.priors.means)
+    )
+    return model, marginal, theta
+
+
+def test_value_is_the_normal_density_and_the_priors(
+    parts: tuple[OneHotGP, Marginal, np.ndarray], observe: Observe
+) -> None:
+    model, marginal, theta = parts
+    seen = observe(model.space, lambda config: float(len(str(config))), n=14)
+    rows = model.features(seen.batches)
+    K = model.gram(torch.from_numpy(theta), rows, rows).numpy()
+    K = K + (np.exp(theta[model.noise]) + JITTER) * np.eye(14)
+    z = (seen.y - seen.y.mean()) / seen.y.std()
+    means, sds = np.array(model.priors.means), np.array(model.priors.sds)
+    prior = norm.logpdf(theta, means, sds).sum() + np.log(sds * np.sqrt(2 * np.pi)).sum()
+    expected = -multivariate_normal.logpdf(z, cov=K) - prior
+    assert marginal.value(theta) == pytest.approx(expected)
+    assert marginal(theta)[0] == pytest.approx(expected)
+
+
+def test_gradient_is_the_derivative(parts: tuple[OneHotGP, Marginal, np.ndarray]) -> None:
+    _, marginal, theta = parts
+    _, gradient = marginal(theta)
+    for at in range(len(theta)):
+        step = np.eye(len(theta))[at] * 1e-5
+        slope = (marginal.value(theta + step) - marginal.value(theta - step)) / 2e-5
+        assert gradient[at] == pytest.approx(slope, rel=1e-4, abs=1e-5)
+
+
+def test_maximum_is_better_than_the_prior_means(
+    parts: tuple[OneHotGP, Marginal, np.ndarray],
+) -> None:
+    model, marginal, _ = parts
+    best = maximise_density(marginal, model.priors).numpy()
+    assert marginal.value(best) < marginal.value(np.array(model.priors.means)) - 0.1
+
+
+def test_density_that_is_nowhere_finite_is_an_error(
+    parts: tuple[OneHotGP, Marginal, np.ndarray],
+) -> None:
+    model = parts[0]
+    with pytest.raises(FitError, match="must be finite"):
+        maximise_density(lambda theta: (1e6, np.zeros_like(theta)), model.priors)
+
+
+def test_rows_of_long_histories_are_thinned_evenly() -> None:
+    assert list(fit_rows(5)) == [0, 1, 2, 3, 4]
+    thinned = fit_rows(1000)
+    assert len(thinned) == MAX_FIT_ROWS
+    assert (thinned[0], thinned[-1]) == (0, 999)
+    assert set(np.diff(thinned)) <= {3, 4}

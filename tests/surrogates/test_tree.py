@@ -1,0 +1,167 @@
+"""The tree-structured GP: its kernel is the marginal of eq. 4, at the cost of section 2.3."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import multivariate_normal
+
+from nasbo.space import Config, Space, load_space
+from nasbo.surrogates import tree as tree_module
+from nasbo.surrogates.base import Observations
+from nasbo.surrogates.evidence import JITTER
+from nasbo.surrogates.tree import TreeGP
+
+from .conftest import Observe
+
+UNIT = {"type": "float", "range": [0, 1]}
+
+
+def jenatton(config: Config) -> float:
+    inner = {"x4": 0.1, "x5": 0.2, "x6": 0.3, "x7": 0.4}
+    (name,) = inner.keys() & config.keys()
+    return -float(config[name] ** 2 + inner[name] + config.get("r8", config.get("r9")))
+
+
+@pytest.fixture
+def space() -> Space:
+    return load_space("simulation")
+
+
+@pytest.fixture(params=["linear", "fourier"])
+def fitted(
+    request: pytest.FixtureRequest, space: Space, observe: Observe
+) -> tuple[TreeGP, Observations]:
+    model, seen = TreeGP(space, request.param), observe(space, jenatton, n=22)
+    model.fit(seen)
+    return model, seen
+
+
+def marginal(model: TreeGP, theta: torch.Tensor, batches: list) -> np.ndarray:
+    """Eq. 4 without the noise: Z' Sigma_c Z + K_block, written out row by row."""
+    rows = [(s, x[None]) for s, block in batches for x in block]
+    table = model.design.table([s for s, _ in rows])
+    z = torch.cat([model.design.rows(theta, table, [row]) for row in rows])
+    K = z @ z.T
+    for i, (left, x) in enumerate(rows):
+        for j, (right, y) in enumerate(rows):
+            if left.index == right.index:
+                at = left.index
+                a, b = model.kernels.features(at, x), model.kernels.features(at, y)
+                K[i, j] += model.kernels.gram(theta, at, a, b)[0, 0]
+    return K.numpy()
+
+
+def test_likelihood_is_that_of_the_marginal(fitted: tuple[TreeGP, Observations]) -> None:
+    model, seen = fitted
+    theta = model.theta + 0.3 * torch.sin(torch.arange(len(model.theta), dtype=torch.float64))
+    K = marginal(model, theta, seen.batches)
+    K += (np.exp(float(theta[model.noise])) + JITTER) * np.eye(len(K))
+    z = (seen.y - seen.y.mean()) / seen.y.std()
+    away = (theta.numpy() - np.array(model.priors.means)) / np.array(model.priors.sds)
+    expected = -multivariate_normal.logpdf(z, cov=K) + 0.5 * away @ away
+    value, gradient = model.density(theta.numpy())
+    assert value == pytest.approx(expected)
+    step = np.zeros(len(theta))
+    step[model.noise] = 1e-5
+    up, down = (model.density(theta.numpy() + s)[0] for s in (step, -step))
+    assert gradient[model.noise] == pytest.approx((up - down) / 2e-5, rel=1e-4)
+
+
+def test_posterior_is_that_of_the_marginal(fitted: tuple[TreeGP, Observations]) -> None:
+    model, seen = fitted
+    generator = torch.Generator().manual_seed(0)
+    new = [
+        (s, torch.rand(2, s.n_free, generator=generator, dtype=torch.float64))
+        for s in seen.subspaces[:4]
+    ]
+    n = len(seen)
+    K = marginal(model, model.theta, [*seen.batches, *new])
+    noisy = K[:n, :n] + (np.exp(float(model.theta[model.noise])) + JITTER) * np.eye(n)
+    z = (seen.y - seen.y.mean()) / seen.y.std()
+    mean = K[n:, :n] @ np.linalg.solve(noisy, z)
+    covariance = K[n:, n:] - K[n:, :n] @ np.linalg.solve(noisy, K[:n, n:])
+    found = model.posteriors(new)
+    assert np.allclose(found[0], mean, atol=1e-6)
+    assert np.allclose(found[1], covariance.diagonal(), atol=1e-6)
+    joint = model.joint_posterior(new)
+    assert np.allclose(joint[0], mean, atol=1e-6)
+    assert np.allclose(joint[1], covariance, atol=1e-6)
+
+
+def test_overlap_of_paths_is_the_intersection_kernel(space: Space) -> None:
+    """With equal variances, Z' Sigma_c Z counts the inner nodes that two paths share."""
+    bare = {
+        "x1": {
+            "type": "choice",
+            "range": [0, 1],
+            "submodule": {
+                0: {"x2": {"type": "choice", "range": [0, 1], "submodule": {0: {"x4": UNIT}}}},
+                1: {"x3": {"type": "choice", "range": [0, 1], "submodule": {0: {"x6": UNIT}}}},
+            },
+        }
+    }
+    space = load_space(bare)
+    model = TreeGP(space)
+    theta = torch.zeros(len(model.priors.means), dtype=torch.float64)
+    subspaces = list(space.subspaces())
+    table = model.design.table(subspaces)
+    rows = [(s, torch.zeros(1, s.n_free, dtype=torch.float64)) for s in subspaces]
+    z = model.design.rows(theta, table, rows)
+    expected = [[2, 1, 0, 0], [1, 2, 0, 0], [0, 0, 2, 1], [0, 0, 1, 2]]
+    assert torch.equal(z @ z.T, torch.tensor(expected, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("n", [40, 80])
+def test_no_matrix_of_all_rows_is_factorised(
+    space: Space, observe: Observe, n: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """O(d^3 + sum n_p^3): the largest factor has n_p = n / 4 or d rows, not n."""
+    sizes: set[int] = set()
+    original = tree_module._cholesky
+
+    def recorded(K: torch.Tensor) -> torch.Tensor:
+        sizes.add(len(K))
+        return original(K)
+
+    monkeypatch.setattr(tree_module, "_cholesky", recorded)
+    model = TreeGP(space)
+    model.fit(observe(space, jenatton, n=n))
+    d = model.design.width(model.design.table(list(space.subspaces())))
+    assert sizes == {n // 4, d}
+    assert d == 2 * 2 + 4  # a constant and a slope for each half, an offset for each leaf
+
+
+def test_path_posterior_ignores_the_leaf(fitted: tuple[TreeGP, Observations]) -> None:
+    model, seen = fitted
+    subspace = seen.subspaces[0]
+    assert model.design.own_columns(subspace) == [1]
+    assert model.design.shared_columns(subspace) == [0]
+    x = torch.tensor([[0.0, 0.1], [0.0, 0.9], [1.0, 0.1]], dtype=torch.float64)
+    mean, variance = model.path_posterior([(subspace, x)])
+    assert mean[0] == mean[1]
+    assert mean[0] > mean[2]
+    assert (variance > 0).all()
+
+
+def test_fourier_features_bend_where_linear_ones_cannot(observe: Observe) -> None:
+    """A bump in a shared parameter (supplement of the paper, section 4.3)."""
+    space = load_space(
+        {
+            "s": UNIT,
+            "t": {"type": "choice", "range": [0, 1], "submodule": {0: {"a": UNIT}, 1: {"b": UNIT}}},
+        }
+    )
+    seen = observe(space, lambda c: -8.0 * (c["s"] - 0.5) ** 2, n=40)
+    s = torch.linspace(0, 1, 21, dtype=torch.float64)
+    grid = torch.stack([s, torch.full_like(s, 0.5)], 1)
+    truth = -8.0 * (s - 0.5) ** 2
+    errors = {}
+    for features in ("linear", "fourier"):
+        model = TreeGP(space, features)
+        model.fit(seen)
+        mean, _ = model.posterior(space.subspace(0), grid)
+        predicted = torch.tensor([model.scale.to_score(float(m)) for m in mean])
+        errors[features] = float(((predicted - truth) ** 2).mean())
+    assert errors["fourier"] < 0.1 * errors["linear"]
