@@ -110,7 +110,13 @@ def run_sweep(
             searcher.extend(n_trials)
         if searcher.search.history.n_suggested == 0:
             _warm_start(searcher.search, sweep)
-        with _terminate_as_interrupt(), connect(sweep), _Watch(searcher, watch):
+        # Ray brings a handler of its own for SIGTERM when it connects: ours goes on top of it.
+        with (
+            _terminate_as_interrupt(),
+            connect(sweep),
+            _terminate_as_interrupt(),
+            _Watch(searcher, watch),
+        ):
             _fit(searcher, sweep, folder, trainer)
         return _outcome(searcher)
     except KeyboardInterrupt:

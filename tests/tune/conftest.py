@@ -11,7 +11,7 @@ import ray
 @pytest.fixture(scope="session")
 def local_ray() -> Iterator[None]:
     ray.init(
-        address="local", num_cpus=4, include_dashboard=False, log_to_driver=False,
+        address="local", num_cpus=2, include_dashboard=False, log_to_driver=False,
         logging_level="ERROR",
     )  # fmt: skip
     yield

@@ -23,13 +23,14 @@ def fit(
     trainable: Any, searcher: NasboSearch, n: int, folder: Path, **options: Any
 ) -> tune.ResultGrid:
     scheduler = options.pop("scheduler", None)
+    n_slots = options.pop("n_slots", 2)
     try:
         return tune.Tuner(
             tune.with_resources(trainable, {"CPU": 0.5}),
             tune_config=tune.TuneConfig(
                 search_alg=searcher,
                 num_samples=n,
-                max_concurrent_trials=4,
+                max_concurrent_trials=n_slots,
                 reuse_actors=True,
                 scheduler=scheduler,
                 **options,
@@ -204,7 +205,7 @@ def test_results_are_handled_during_a_long_fit(tmp_path: Path) -> None:
         schedule="async",
         points_to_evaluate=[{"x": 2}, {"x": 3}, {"x": 40}, {"x": 41}],
     )
-    fit(train, searcher, 6, tmp_path)
+    fit(train, searcher, 6, tmp_path, n_slots=4)
     during = [at for state, at in happened if state == "thinking"]
     assert len(during) >= 5
     rounds = searcher.search.history.rounds
