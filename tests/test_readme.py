@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from nasbo import load_space
+from nasbo import Search, load_space, run_loop
 from nasbo.cli import cli
 from nasbo.sweep import make_sweep
+from tests.tune.toy import simulation
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 
@@ -25,6 +26,16 @@ def test_the_python_example_finds_the_minimum(capsys: pytest.CaptureFixture[str]
     config, value = capsys.readouterr().out.strip().rsplit(" ", 1)
     assert "'kind': 'a'" in config
     assert float(value) < 0.01
+
+
+def test_the_method_example_is_a_method(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    example = next(block for block in blocks("python") if "class Nearest" in block)
+    (tmp_path / "nearest_method.py").write_text(example)
+    monkeypatch.syspath_prepend(tmp_path)
+    search = Search("simulation", method="nearest_method:Nearest", seed=1)
+    run_loop(search, simulation, 20)
+    assert {trial.source for trial in search.trials[8:]} == {"model"}
+    assert search.best.id >= 8
 
 
 def test_the_space_example_is_a_space(tmp_path: Path) -> None:

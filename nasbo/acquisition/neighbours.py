@@ -51,9 +51,9 @@ def _fill(
     group: Sequence[Parameter], wanted: Wanted, rng: Generator, config: Config, at: int
 ) -> None:
     for parameter in group:
-        value = wanted.get((parameter.name, at))
-        if value is None or not _is_inside(parameter, value):
-            value = parameter.sample(rng)
+        key = (parameter.name, at)
+        is_known = key in wanted and _is_inside(parameter, wanted[key])
+        value = wanted[key] if is_known else parameter.sample(rng)
         if at:
             config[parameter.name][at - 1] = value
         else:

@@ -20,8 +20,9 @@ from nasbo.methods.base import Task
 from nasbo.methods.flattened import Values, complete_config
 from nasbo.methods.modelled import IsTaken, SurrogateMethod, Taken, best_by_ei, check_choice
 from nasbo.space import Parameter, Space, Subspace
-from nasbo.surrogates.add_tree import KERNELS, AddTreeGP, KernelName
+from nasbo.surrogates.add_tree import AddTreeGP
 from nasbo.surrogates.base import Observations, Surrogate
+from nasbo.surrogates.correlations import KERNELS, KernelName
 from nasbo.surrogates.vertices import ROOT, Key, child_keys
 
 Array = NDArray[np.float64]

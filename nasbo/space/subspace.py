@@ -173,6 +173,12 @@ def _assemble(slots: Sequence[Slot], values: Sequence[Value], lengths: Mapping[s
     return config
 
 
+def branch_below(branch: str, parameter: Parameter, value: Value) -> str:
+    """Path of the branch that a structural parameter opens, as ``Slot.branch`` has it."""
+    own = f"{parameter.name}[]" if parameter.repeated else f"{parameter.name}={plain_text(value)}"
+    return f"{branch}.{own}" if branch else own
+
+
 def plain_text(value: Any) -> str:
     """A value in words; text that could be mistaken for something else stands in quotes."""
     if isinstance(value, list):

@@ -13,7 +13,7 @@ from numpy.random import Generator
 
 from nasbo.errors import ConfigError, shorten
 from nasbo.space.parameter import Config, Parameter, Value
-from nasbo.space.subspace import Slot, Subspace, plain_text
+from nasbo.space.subspace import Slot, Subspace, branch_below
 
 MAX_LISTED_SUBSPACES = 1_000
 
@@ -123,12 +123,10 @@ class _Walk:
         level, rest = _find_level(parameter, rest)
         value = parameter.value_at(level)
         self.slots.append(Slot(parameter, at, father, branch, True, value))
-        prefix = f"{branch}." if branch else ""
+        inner = branch_below(branch, parameter, value)
         if parameter.repeated:
-            inner = f"{prefix}{parameter.name}[]"
             self.repeat(parameter, level + int(parameter.low), rest, inner)
         else:
-            inner = f"{prefix}{parameter.name}={plain_text(value)}"
             self.group(parameter.branch(value), rest, parameter.name, inner, at)
 
     def repeat(self, parameter: Parameter, times: int, rest: int, branch: str) -> None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import torch
@@ -14,26 +13,14 @@ from torch import Tensor
 
 from nasbo.space import Space, Subspace
 from nasbo.surrogates.base import Batches, as_batches
+from nasbo.surrogates.correlations import CORRELATIONS, KernelName
 from nasbo.surrogates.exact import Conditioned
 from nasbo.surrogates.kernel_gp import KernelGP
-from nasbo.surrogates.kernels import matern, squared_distances
+from nasbo.surrogates.kernels import squared_distances
 from nasbo.surrogates.slots import SlotFeatures
 from nasbo.surrogates.vertices import Key, Path, VertexTree
 
 Array = NDArray[np.float64]
-KernelName = Literal["se", "matern"]
-KERNELS: tuple[KernelName, ...] = ("se", "matern")
-
-
-def squared_exponential(squared: Tensor) -> Tensor:
-    """exp(-d^2 / 2) of squared distances, any shape."""
-    return torch.exp(-0.5 * squared.clamp_min(0.0))
-
-
-CORRELATIONS: dict[KernelName, Callable[[Tensor], Tensor]] = {
-    "se": squared_exponential,
-    "matern": matern,
-}
 
 
 @dataclass(frozen=True)

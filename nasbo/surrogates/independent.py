@@ -12,20 +12,22 @@ from torch import Tensor
 
 from nasbo.space import Space, Subspace
 from nasbo.surrogates.base import Batches, Observations, Surrogate
+from nasbo.surrogates.correlations import CORRELATIONS, KernelName
 from nasbo.surrogates.exact import Conditioned
 from nasbo.surrogates.kernel_gp import KernelGP, standard_scores
-from nasbo.surrogates.kernels import matern, squared_distances
+from nasbo.surrogates.kernels import squared_distances
 from nasbo.surrogates.slots import SlotFeatures
 
 Array = NDArray[np.float64]
 
 
 class SubspaceGP(KernelGP):
-    """A GP on the parameters of one subspace: Matérn-5/2 with a lengthscale per parameter."""
+    """A GP on the parameters of one subspace, with a lengthscale for each of them."""
 
-    def __init__(self, space: Space, subspace: Subspace) -> None:
+    def __init__(self, space: Space, subspace: Subspace, kernel: KernelName = "matern") -> None:
         super().__init__(space)
         self.subspace = subspace
+        self._correlation = CORRELATIONS[kernel]
         self.slots = SlotFeatures([slot.parameter for slot in subspace.free])
         self.scales = self.slots.add_scales(self.priors)
         (self.weight,) = self.priors.add(1, 0.0, 1.0)
@@ -43,7 +45,7 @@ class SubspaceGP(KernelGP):
     def gram(self, theta: Tensor, left: Tensor, right: Tensor) -> Tensor:
         scale = torch.exp(-theta[self.scales])
         distances = squared_distances(left * scale, right * scale)
-        return theta[self.weight].exp() * matern(distances)
+        return theta[self.weight].exp() * self._correlation(distances)
 
     def diagonal(self, theta: Tensor, rows: Tensor) -> Tensor:
         return theta[self.weight].exp().expand(len(rows))
@@ -61,11 +63,15 @@ class IndependentGPs(Surrogate):
     Args:
         space: the space of all observations.
         learn: how a subspace's GP learns from its rows; MAP if not given.
+        kernel: ``matern`` (5/2) or ``se``.
     """
 
-    def __init__(self, space: Space, learn: Learn = SubspaceGP.learn) -> None:
+    def __init__(
+        self, space: Space, learn: Learn = SubspaceGP.learn, kernel: KernelName = "matern"
+    ) -> None:
         self.space = space
         self._learn = learn
+        self._kernel: KernelName = kernel
         self._models: dict[int, SubspaceGP] = {}
 
     def fit(self, observations: Observations) -> None:
@@ -74,7 +80,7 @@ class IndependentGPs(Surrogate):
         self._models = {}
         for rows in _by_subspace(observations.subspaces).values():
             subspaces = [observations.subspaces[at] for at in rows]
-            model = SubspaceGP(self.space, subspaces[0])
+            model = self._fresh(subspaces[0])
             self._learn(model, subspaces, [observations.x[at] for at in rows], z[rows])
             self._models[subspaces[0].index] = model
         with torch.no_grad():
@@ -84,7 +90,7 @@ class IndependentGPs(Surrogate):
     def model(self, subspace: Subspace) -> SubspaceGP:
         """The GP of a subspace; one that has learned nothing where there were no rows."""
         model = self._models.get(subspace.index)
-        return SubspaceGP(self.space, subspace) if model is None else model
+        return self._fresh(subspace) if model is None else model
 
     def posteriors(self, batches: Batches) -> tuple[Tensor, Tensor]:
         parts = [self._posterior(subspace, x) for subspace, x in batches]
@@ -116,15 +122,18 @@ class IndependentGPs(Surrogate):
             if (model := self._models.get(index)) is not None:
                 extended._models[index] = model.with_pending(here, rows)
                 continue
-            fresh = SubspaceGP(self.space, here[0])
+            fresh = self._fresh(here[0])
             fresh.condition(here, rows, torch.zeros(len(rows), dtype=torch.float64))
             extended._models[index] = fresh
         return extended
 
+    def _fresh(self, subspace: Subspace) -> SubspaceGP:
+        return SubspaceGP(self.space, subspace, self._kernel)
+
     def _posterior(self, subspace: Subspace, x: Tensor) -> tuple[Tensor, Tensor]:
         if (model := self._models.get(subspace.index)) is not None:
             return model.posteriors([(subspace, x)])
-        prior = SubspaceGP(self.space, subspace)
+        prior = self._fresh(subspace)
         zero = x.sum(1) * 0.0  # keeps the way to ``x`` open for autograd
         return zero, zero + prior.diagonal(prior.theta, x)
 
@@ -132,7 +141,7 @@ class IndependentGPs(Surrogate):
         batches = [(subspace, x)]
         if (model := self._models.get(subspace.index)) is not None:
             return model.joint_posterior(batches)
-        prior = SubspaceGP(self.space, subspace)
+        prior = self._fresh(subspace)
         rows = prior.features(batches)
         return x.new_zeros(len(x)), prior.gram(prior.theta, rows, rows)
 

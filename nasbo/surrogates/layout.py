@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from nasbo.space import Parameter, Slot, Space, Subspace, Value
+from nasbo.space.subspace import branch_below
 
 MAX_ONE_HOT_LEVELS = 12
 MAX_CACHED_SUBSPACES = 4096
@@ -224,12 +225,12 @@ def _choices(parameter: Parameter) -> tuple[Value, ...]:
 
 def _all_slots(group: Sequence[Parameter], branch: str = "", index: int = 0) -> Iterator[Slot]:
     """Every slot that any subspace can have, with the branches as ``Slot`` names them."""
-    prefix = f"{branch}." if branch else ""
     for parameter in group:
         yield Slot(parameter, index, branch=branch)
         for child in parameter.branches:
-            inner = f"{prefix}{parameter.name}={child.value}"
+            inner = branch_below(branch, parameter, child.value)
             yield from _all_slots(child.parameters, inner, index)
         if parameter.repeated:
+            inner = branch_below(branch, parameter, None)
             for at in range(1, int(parameter.high) + 1):
-                yield from _all_slots(parameter.repeated, f"{prefix}{parameter.name}[]", at)
+                yield from _all_slots(parameter.repeated, inner, at)

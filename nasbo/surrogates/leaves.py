@@ -11,7 +11,8 @@ from torch import Tensor
 
 from nasbo.space import Space, Subspace
 from nasbo.surrogates.base import Batches
-from nasbo.surrogates.kernels import Priors, lengthscale_mean, matern, squared_distances
+from nasbo.surrogates.correlations import CORRELATIONS, KernelName
+from nasbo.surrogates.kernels import Priors, lengthscale_mean, squared_distances
 from nasbo.surrogates.slots import SlotFeatures
 from nasbo.surrogates.vertices import Key, VertexTree
 
@@ -36,7 +37,7 @@ class PathDesign:
 
     def __init__(self, tree: VertexTree, features: str, priors: Priors) -> None:
         self.tree = tree
-        self._is_fourier = features == "fourier"
+        self.is_fourier = features == "fourier"
         self._passed = Counter(
             key
             for subspace in (tree.space.subspaces() if tree.space.is_listable else ())
@@ -88,38 +89,53 @@ class PathDesign:
 
     def rows(self, theta: Tensor, table: Table, batches: Batches) -> Tensor:
         """z of rows, times the prior sds of the weights: (n, width), differentiable in ``x``."""
-        constant, offset = (0.5 * theta[[self._constant, self._offset]]).exp()
-        blocks = []
+        return self.raw(theta, table, batches) * (0.5 * theta[self.places(table)]).exp()
+
+    def places(self, table: Table) -> Tensor:
+        """Places of the log variance of each weight among the hyperparameters, (width,)."""
+        places = torch.full((self.width(table),), self._slope, dtype=torch.long)
+        for node, start in table.items():
+            places[start] = self._offset if isinstance(node, int) else self._constant
+        return places
+
+    def raw(self, theta: Tensor, table: Table, batches: Batches) -> Tensor:
+        """z of rows as it is, (n, width); ``theta`` matters to Fourier features alone."""
+        width, blocks = self.width(table), []
         for subspace, x in batches:
-            z = x.new_zeros(len(x), self.width(table))
-            z = z.index_fill(1, torch.tensor([table[subspace.index]]), 1.0) * offset
+            z = x.new_zeros(len(x), width)
+            ones = [table[subspace.index]]
             for key, columns in self.tree.path(subspace).items():
-                if self.is_shared(key):
-                    part = self._node(theta, key, x[:, list(columns)]) if columns else x[:, :0]
-                    part = torch.cat([constant.expand(len(x), 1), part], 1)
-                    places = torch.arange(table[key], table[key] + part.shape[1])
-                    z = z.index_copy(1, places, part)
-            blocks.append(z)
+                if not self.is_shared(key):
+                    continue
+                ones.append(table[key])
+                if columns:
+                    part = self._node(theta, key, x[:, list(columns)])
+                    start = table[key] + 1
+                    z = z.index_copy(1, torch.arange(start, start + part.shape[1]), part)
+            blocks.append(z.index_fill(1, torch.tensor(ones), 1.0))
         return torch.cat(blocks)
 
     def _node(self, theta: Tensor, key: Key, x: Tensor) -> Tensor:
         values = self._slots[key](x)
-        if self._is_fourier:
-            directions, phases = self._waves[key]
-            angles = values @ directions * torch.exp(-theta[self._stretch]) + phases
-            values = math.sqrt(2.0 / N_FOURIER) * torch.cos(angles)
-        return (0.5 * theta[self._slope]).exp() * values
+        if not self.is_fourier:
+            return values
+        directions, phases = self._waves[key]
+        angles = values @ directions * torch.exp(-theta[self._stretch]) + phases
+        return math.sqrt(2.0 / N_FOURIER) * torch.cos(angles)
 
     def _n_weights(self, node: Key | int) -> int:
         if isinstance(node, int) or node not in self._slots:
             return 1
-        return 1 + (N_FOURIER if self._is_fourier else self._slots[node].n_features)
+        return 1 + (N_FOURIER if self.is_fourier else self._slots[node].n_features)
 
 
 class LeafKernels:
-    """The kernels K_p: Matérn-5/2 on the parameters of a leaf, hyperparameters per leaf."""
+    """The kernels K_p on the parameters of a leaf, hyperparameters per leaf."""
 
-    def __init__(self, space: Space, design: PathDesign, priors: Priors) -> None:
+    def __init__(
+        self, space: Space, design: PathDesign, priors: Priors, kernel: KernelName
+    ) -> None:
+        self._correlation = CORRELATIONS[kernel]
         self._columns: dict[int, list[int]] = {}
         self._slots: dict[int, SlotFeatures] = {}
         self._scales: dict[int, Tensor] = {}
@@ -144,7 +160,7 @@ class LeafKernels:
         """Covariances, shape (n, m), of features."""
         scale = torch.exp(-theta[self._scales[leaf]])
         distances = squared_distances(left * scale, right * scale)
-        return self.variance(theta, leaf) * matern(distances)
+        return self.variance(theta, leaf) * self._correlation(distances)
 
     def variance(self, theta: Tensor, leaf: int) -> Tensor:
         """Prior variance of a leaf's function, a scalar."""

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from nasbo.space import Space, Subspace
 from nasbo.surrogates.base import Batches, FitError, Observations, Surrogate
+from nasbo.surrogates.correlations import KernelName
 from nasbo.surrogates.evidence import JITTER
 from nasbo.surrogates.exact import MIN_VARIANCE
 from nasbo.surrogates.kernel_gp import standard_scores
@@ -64,14 +65,17 @@ class TreeGP(Surrogate):
     Args:
         space: the space of all observations.
         features: of the shared parameters, ``linear`` or ``fourier``.
+        kernel: of the leaves, ``matern`` (5/2, as in the paper) or ``se``.
     """
 
-    def __init__(self, space: Space, features: str = "linear") -> None:
+    def __init__(
+        self, space: Space, features: str = "linear", kernel: KernelName = "matern"
+    ) -> None:
         self.space = space
         self.priors = Priors()
         (self.noise,) = self.priors.add(1, *NOISE)
         self.design = PathDesign(VertexTree(space), features, self.priors)
-        self.kernels = LeafKernels(space, self.design, self.priors)
+        self.kernels = LeafKernels(space, self.design, self.priors, kernel)
 
     def fit(self, observations: Observations) -> None:
         """Find the hyperparameters by MAP and the posterior of weights and leaves."""
@@ -163,6 +167,10 @@ class TreeGP(Surrogate):
             places = [at for at, subspace in enumerate(subspaces) if subspace.index == leaf]
             rows = torch.from_numpy(np.stack([x[at] for at in places]))
             self._rows[leaf] = subspaces[places[0]], rows, y[places]
+        self._places = self.design.places(self._table)
+        self._raw = (
+            {} if self.design.is_fourier else {leaf: self._raw_rows(leaf) for leaf in self._rows}
+        )
 
     def _solve(self, theta: Tensor) -> _State:
         """Posterior of the weights (section 2.2) and marginal likelihood (2.3)."""
@@ -179,10 +187,17 @@ class TreeGP(Surrogate):
         loss = loss + factor.diagonal().log().sum() + 0.5 * len(y) * math.log(2 * math.pi)
         return _State(leaves, factor, weights, loss)
 
+    def _raw_rows(self, leaf: int, theta: Tensor | None = None) -> Tensor:
+        subspace, x, _ = self._rows[leaf]
+        return self.design.raw(
+            x.new_zeros(0) if theta is None else theta, self._table, [(subspace, x)]
+        )
+
     def _whiten(self, theta: Tensor, leaf: int, noise: Tensor) -> tuple[_Leaf, Tensor]:
         """A leaf's rows times the inverse factor of M_p, and half of log |M_p|."""
-        subspace, x, y = self._rows[leaf]
-        z = self.design.rows(theta, self._table, [(subspace, x)])
+        _, x, y = self._rows[leaf]
+        raw = self._raw[leaf] if leaf in self._raw else self._raw_rows(leaf, theta)
+        z = raw * (0.5 * theta[self._places]).exp()
         if leaf not in self.kernels:
             sd = noise.sqrt()
             return _Leaf(None, None, z / sd, y / sd), len(y) * sd.log()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from nasbo.space import Parameter, Slot, Space, Subspace
-from nasbo.space.subspace import plain_text
+from nasbo.space.subspace import branch_below
 
 Key = tuple[str, int]
 Path = Mapping[Key, Sequence[int]]
@@ -54,12 +54,11 @@ class VertexTree:
 
 def child_keys(parameter: Parameter, level: int, branch: str, index: int) -> list[Key]:
     """The vertices that a level of a structural parameter opens."""
-    prefix = f"{branch}." if branch else ""
-    value = parameter.value_at(level)
+    inner = branch_below(branch, parameter, parameter.value_at(level))
     if not parameter.repeated:
-        return [(f"{prefix}{parameter.name}={plain_text(value)}", index)]
+        return [(inner, index)]
     times = int(parameter.low) + level
-    return [(f"{prefix}{parameter.name}[]", at) for at in range(1, times + 1)]
+    return [(inner, at) for at in range(1, times + 1)]
 
 
 def _vertices(

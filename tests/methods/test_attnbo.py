@@ -156,3 +156,21 @@ def test_another_process_suggests_the_same() -> None:
     there = subprocess.run(run, capture_output=True, check=True, cwd=ROOT).stdout
     here = [trial.config for trial in after_design(seed=2).ask(5)]
     assert json.loads(there) == here
+
+
+def test_values_that_need_quotes_open_branches_too() -> None:
+    space = {
+        "kernel": {
+            "type": "choice",
+            "range": ["3x3", "5 x 5", None],
+            "submodule": {
+                "3x3": {"a": {"type": "float", "range": [0, 1]}},
+                "5 x 5": {"b": {"type": "choice", "range": [None, 1, 2]}},
+            },
+        }
+    }
+    search = Search(space, method="attnbo", seed=0)
+    for _ in range(3):
+        for trial in search.ask(3):
+            search.tell(trial, float(len(str(trial.config))))
+    assert {trial.source for trial in search.trials} <= {"design", "model"}

@@ -32,9 +32,9 @@ def test_hyperparameters_are_draws_not_the_maximum() -> None:
     assert density.value(drawn[0].numpy()) < density.value(best.theta.numpy()) + 15
 
 
-def test_draws_visit_several_arms_and_settle() -> None:
-    search = searched("bandits", 30, seed=1)
+def test_draws_visit_several_arms_and_improve() -> None:
+    search = searched("bandits", 18, seed=1)
+    values = [trial.value for trial in search.trials if trial.value is not None]
     arms = [trial.subspace for trial in search.trials[8:]]
     assert len(set(arms)) >= 2
-    assert search.best.value is not None
-    assert search.best.value < 0.25
+    assert min(values[8:]) < min(values[:8])

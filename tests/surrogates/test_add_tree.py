@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from nasbo.space import Config, Space, load_space
-from nasbo.surrogates.add_tree import AddTreeGP, KernelName
+from nasbo.surrogates.add_tree import AddTreeGP
 from nasbo.surrogates.base import Observations
+from nasbo.surrogates.correlations import KernelName
 from nasbo.surrogates.exact import Conditioned
 
 from .conftest import Observe

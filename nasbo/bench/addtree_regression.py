@@ -1,0 +1,160 @@
+"""Training sizes and seeds come in; figure 4 of the Add-Tree paper, as table and plot, goes out.
+
+Regression on Jenatton's small balanced function with shared variables: how many observations do
+GPs with the Add-Tree covariance, independent GPs and the tree-structured GP need?
+
+    python -m nasbo.bench.addtree_regression --out figure4.png
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nasbo.space import Config, Space, Subspace, load_space
+from nasbo.surrogates.add_tree import AddTreeGP
+from nasbo.surrogates.base import Observations, Surrogate
+from nasbo.surrogates.independent import IndependentGPs
+from nasbo.surrogates.tree import TreeGP
+
+Array = NDArray[np.float64]
+
+SIZES = tuple(range(8, 65, 4))
+N_TEST = 50
+GOAL = 1e-4
+"""The error at which the paper compares: Add-Tree needs 24 observations, independent GPs 44."""
+MODELS: dict[str, Callable[[Space], Surrogate]] = {
+    "addtree": lambda space: AddTreeGP(space, "se"),
+    "independent": lambda space: IndependentGPs(space, kernel="se"),
+    "tree": lambda space: TreeGP(space, kernel="se"),
+}
+"""All with the squared exponential kernel, as in the paper."""
+
+
+def _side(shared: str, choice: str, leaves: tuple[str, str]) -> dict[str, Any]:
+    own = {"type": "float", "range": [-1, 1]}
+    branches = {at: {leaf: own} for at, leaf in enumerate(leaves)}
+    return {
+        shared: {"type": "float", "range": [0, 1]},
+        choice: {"type": "choice", "range": [0, 1], "submodule": branches},
+    }
+
+
+SMALL_BALANCED: dict[str, Any] = {
+    "x1": {
+        "type": "choice",
+        "range": [0, 1],
+        "submodule": {0: _side("r8", "x2", ("x4", "x5")), 1: _side("r9", "x3", ("x6", "x7"))},
+    }
+}
+"""Figure 2 of the paper: shared variables in [0, 1], the leaves' own in [-1, 1]."""
+
+
+def small_balanced(config: Config) -> float:
+    """x^2 + offset of the leaf + shared variable; the smallest value is 0.1."""
+    offsets = {"x4": 0.1, "x5": 0.2, "x6": 0.3, "x7": 0.4}
+    (leaf,) = offsets.keys() & config.keys()
+    shared = config["r8"] if "r8" in config else config["r9"]
+    return float(config[leaf] ** 2 + offsets[leaf] + shared)
+
+
+@dataclass(frozen=True)
+class Regression:
+    """Mean squared errors on the test set by model: shape (n_seeds, n_sizes) each."""
+
+    sizes: tuple[int, ...]
+    errors: dict[str, Array]
+
+    def needed(self, model: str, goal: float = GOAL) -> int | None:
+        """The smallest size whose median error is at most ``goal``; ``None`` if there is none."""
+        medians = np.median(self.errors[model], axis=0)
+        return next((n for n, e in zip(self.sizes, medians, strict=True) if e <= goal), None)
+
+
+def measure(sizes: Sequence[int] = SIZES, n_seeds: int = 10) -> Regression:
+    """Fit every model to the first rows of each seed's data, for all sizes."""
+    space = load_space(SMALL_BALANCED)
+    errors = {name: np.zeros((n_seeds, len(sizes))) for name in MODELS}
+    for seed in range(n_seeds):
+        data = _draw(space, max(sizes) + N_TEST, np.random.default_rng(seed))
+        test = _rows(data, slice(max(sizes), None))
+        for at, size in enumerate(sizes):
+            train = _rows(data, slice(size))
+            for name, make in MODELS.items():
+                errors[name][seed, at] = _error(make(space), train, test)
+    return Regression(tuple(sizes), errors)
+
+
+def plot(found: Regression, out: Path) -> None:
+    """Write the figure: log10 of the error against the number of observations."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    axes = figure.add_subplot()
+    for name, errors in found.errors.items():
+        logs = np.log10(errors)
+        middle, spread = logs.mean(0), 2 * logs.std(0)
+        (line,) = axes.plot(found.sizes, middle, label=name)
+        axes.fill_between(
+            found.sizes, middle - spread, middle + spread, color=line.get_color(), alpha=0.15
+        )
+    axes.axhline(np.log10(GOAL), color="grey", linewidth=0.8, linestyle=":")
+    axes.set_xlabel("training samples")
+    axes.set_ylabel("log10 of the mean squared error")
+    axes.legend()
+    figure.savefig(out, dpi=150)
+
+
+def write_table(found: Regression, out: Path) -> None:
+    """Write model, size, seed and error of every fit as CSV."""
+    with out.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["model", "size", "seed", "mse"])
+        for name, errors in found.errors.items():
+            for (seed, at), error in np.ndenumerate(errors):
+                writer.writerow([name, found.sizes[at], seed, f"{error:.6g}"])
+
+
+def _draw(space: Space, n: int, rng: np.random.Generator) -> Observations:
+    subspaces: list[Subspace] = [space.random_subspace(rng) for _ in range(n)]
+    x = [subspace.sample(1, rng)[0] for subspace in subspaces]
+    y = [small_balanced(s.decode(row)) for s, row in zip(subspaces, x, strict=True)]
+    return Observations(space, subspaces, x, np.array(y))
+
+
+def _rows(data: Observations, part: slice) -> Observations:
+    return Observations(data.space, data.subspaces[part], data.x[part], data.y[part])
+
+
+def _error(model: Surrogate, train: Observations, test: Observations) -> float:
+    model.fit(train)
+    mean, _ = model.posteriors(test.batches)
+    predicted = np.array([model.scale.to_score(float(value)) for value in mean])
+    return float(((predicted - test.y) ** 2).mean())
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, print the table's medians, write plot and CSV."""
+    parser = argparse.ArgumentParser(description="Figure 4 of the Add-Tree paper.")
+    parser.add_argument("--out", type=Path, default=Path("figure4.png"), help="the plot")
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES))
+    given = parser.parse_args(arguments)
+    found = measure(given.sizes, given.seeds)
+    for name, errors in found.errors.items():
+        medians = " ".join(f"{value:.1e}" for value in np.median(errors, axis=0))
+        print(f"{name:<12} MSE <= {GOAL:g} from {found.needed(name)} on; medians {medians}")
+    plot(found, given.out)
+    write_table(found, given.out.with_suffix(".csv"))
+    print(f"{given.out}, {given.out.with_suffix('.csv')}")
+
+
+if __name__ == "__main__":
+    main()
