@@ -3,6 +3,7 @@ PYTHON ?= python3.11
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.ready
+FAST   := not slow and not gpu and not system
 
 export OMP_NUM_THREADS ?= 1
 export RAY_USAGE_STATS_ENABLED = 0
@@ -34,7 +35,8 @@ demo: setup
 	$(BIN)/nasbo report runs/demo
 
 test: setup
-	$(BIN)/python -m pytest -m "not slow and not gpu and not system" --cov --cov-report=term:skip-covered --cov-fail-under=90
+	$(BIN)/python -m pytest -m "not ray and $(FAST)" -n 2 --dist loadfile --cov --cov-report=
+	$(BIN)/python -m pytest -m "ray and $(FAST)" --cov --cov-append --cov-report=term:skip-covered --cov-fail-under=90
 
 test-all: setup
 	$(BIN)/python -m pytest -m "not gpu and not system"
