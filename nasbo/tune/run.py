@@ -23,7 +23,7 @@ import ray
 from ray import tune
 from ray.tune import Stopper
 
-from nasbo.errors import SweepError
+from nasbo.errors import ConfigError, SweepError
 from nasbo.history import History
 from nasbo.search import Search
 from nasbo.space import Space
@@ -191,7 +191,7 @@ def _warm_start(search: Search, sweep: Sweep) -> None:
         try:
             search.observe(trial.config, trial.value)
             n_taken += 1
-        except Exception as error:
+        except ConfigError as error:
             logger.info("warm start leaves out trial %s: %s", trial.id, error)
     if not n_taken:
         raise SweepError(f"{sweep.warm_start}: no finished trial belongs to this space")
