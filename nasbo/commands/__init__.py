@@ -1,0 +1,1 @@
+"""The words of the command line, a file per topic: parsing only, imports inside (quick help)."""

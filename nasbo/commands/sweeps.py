@@ -1,0 +1,150 @@
+"""Words about sweeps: methods, run, resume, status, best, export."""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from nasbo.commands.terminal import console
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@click.command()
+def methods() -> None:
+    """List the search methods: what each does, where it comes from, its options (-m K=V)."""
+    from nasbo.methods.registry import describe_method, known_methods
+
+    for name in sorted(known_methods()):
+        entry, options = describe_method(name)
+        listed = ", ".join(f"{option}={default}" for option, default in options.items())
+        click.echo(f"{name:<13} {entry.summary}")
+        click.echo(f"{'':<13} source: {entry.source}")
+        click.echo(f"{'':<13} options: {listed or 'none'}\n")
+
+
+def _sweep_options(command: F) -> F:
+    """The settings of a sweep as options; those left out come from the file or the defaults."""
+    options = [
+        click.option("--trainer", help="module:function, importable or in this folder."),
+        click.option("--method", help="See nasbo methods. [default: attnbo]"),
+        click.option("-m", "--method-option", "method_options", multiple=True, metavar="K=V"),
+        click.option("-o", "--option", "trainer_options", multiple=True, metavar="K=V",
+                     help="For the trainer, e.g. recipe=proxy."),
+        click.option("--trials", type=int, help="Configs in all. [default: 40]"),
+        click.option("--slots", help="Trials at once, or auto: what the cluster holds. "
+                                     "[default: auto]"),
+        click.option("--schedule", type=click.Choice(["round", "async"]),
+                     help="round: one config per subspace, then wait; async: refill at once."),
+        click.option("--batch", type=int, help="Configs per round; 1 is sequential."),
+        click.option("--share", type=float, help="Part of a round to wait for. [default: 1]"),
+        click.option("--deadline", "deadline_s", type=float, help="Seconds to wait for a round."),
+        click.option("--metric", help="Which of the trainer's results to optimise."),
+        click.option("--mode", type=click.Choice(["min", "max"]), help="[default: the trainer's "
+                     "own, else min]"),
+        click.option("--cpus-per-trial", type=float),
+        click.option("--gpus-per-trial", type=float),
+        click.option("--max-failures", type=int, help="Retries of a trial that crashes. "
+                     "[default: 2]"),
+        click.option("--max-failures-in-a-row", type=int, help="Then the sweep stops. "
+                     "[default: 20]"),
+        click.option("--report-timeout", "report_timeout_s", metavar="TIME",
+                     help="End and retry a trial that is silent for so long."),
+        click.option("--keep-checkpoints", type=int, help="Of how many best trials. [default: 3]"),
+        click.option("--time-limit", "time_limit_s", metavar="TIME", help="E.g. 90s, 30m, 12h."),
+        click.option("--stop-at", type=float, help="End when this value is reached."),
+        click.option("--warm-start", metavar="DIR", help="Learn from another sweep's results."),
+        click.option("--address", help="Of a Ray cluster; default: this machine."),
+        click.option("--seed", type=click.IntRange(min=0)),
+    ]  # fmt: skip
+    return functools.reduce(lambda decorated, option: option(decorated), reversed(options), command)
+
+
+@click.command()
+@click.argument("file")
+@_sweep_options
+@click.option("--dir", "folder", type=click.Path(path_type=Path), help="Default: runs/NAME-DATE.")
+@click.option("--or-resume", is_flag=True, help="Continue if the folder holds this sweep already.")
+def run(file: str, folder: Path | None, or_resume: bool, **given: Any) -> None:
+    """Run a sweep over a space (or over a sweep file, with its settings) on Ray.
+
+    \b
+    nasbo run nas_cifar10 -o recipe=proxy --trials 40
+    nasbo run my_space.yaml --trainer my_module:train --metric loss --mode min --trials 60
+    """
+    from nasbo.start import resume_sweep, start_sweep
+    from nasbo.sweep import SETTINGS_FILE
+
+    if or_resume and folder is not None and (folder / SETTINGS_FILE).exists():
+        sys.exit(resume_sweep(folder, None, console()))
+    sys.exit(start_sweep(file, folder, given, console()))
+
+
+@click.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--trials", type=click.IntRange(min=1), help="The new total of trials.")
+@click.option("--address", help="Of a Ray cluster, if it is another one now.")
+def resume(folder: Path, trials: int | None, address: str | None) -> None:
+    """Continue a sweep that was interrupted, or extend one that has finished."""
+    from nasbo.start import resume_sweep
+
+    sys.exit(resume_sweep(folder, trials, console(), address))
+
+
+@click.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True)
+@click.option("--watch", "is_watched", is_flag=True, help="A live table, until it has finished.")
+@click.option("--interval", "interval_s", default=1.0, show_default=True, help="Seconds between.",
+              type=click.FloatRange(min=0.1))  # fmt: skip
+def status(folder: Path, as_json: bool, is_watched: bool, interval_s: float) -> None:
+    """Say where a sweep stands."""
+    from nasbo.sweep import status as read_status
+
+    if is_watched and as_json:
+        raise click.UsageError("--watch and --json do not go together")
+    if is_watched:
+        from nasbo.report.watch import watch
+
+        watch(folder, console(), interval_s)
+        return
+    found = read_status(folder)
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+        return
+    best = found.pop("best")
+    for key, value in found.items():
+        click.echo(f"{key:<10} {value}")
+    if best:
+        click.echo(f"{'best':<10} {best['value']:.6g} (trial {best['trial']})")
+
+
+@click.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True)
+def best(folder: Path, as_json: bool) -> None:
+    """Show the best config of a sweep."""
+    from nasbo.start import show_best
+    from nasbo.sweep import best_of
+
+    if not as_json:
+        show_best(folder, console())
+        return
+    trial = best_of(folder)
+    click.echo(json.dumps({"trial": trial.id, "value": trial.value, "config": trial.config}))
+
+
+@click.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--csv", "as_csv", is_flag=True, help="CSV (the only format so far).")
+def export(folder: Path, as_csv: bool) -> None:
+    """Print a row per trial: trial, round, subspace, source, state, value, the parameters."""
+    from nasbo.sweep import export_csv
+
+    click.echo(export_csv(folder), nl=False)
