@@ -59,9 +59,10 @@ def save(figure: Any, path: Path) -> Path:
     return path
 
 
-def draw_bands(axes: Any, place: int, label: str, x: Sequence[float] | Array, curves: Array) -> None:
+def draw_bands(axes: Any, place: int, label: str, curves: Array) -> None:
     """The mean of curves, shape (n, t), with its interval; the first is drawn on top."""
     mean, low, high = bootstrap_bands(curves)
+    x = np.arange(len(mean))
     color = COLORS[place % len(COLORS)]
     style = "-" if place < len(COLORS) else "--"
     width = 2.2 if place == 0 else 1.3
@@ -73,11 +74,10 @@ def _regret_figure(results: Results, name: str, stick: Yardstick, out: Path) -> 
     info = results.problems[name]
     kind = "log10 regret" if stick.is_optimum else f"regret (1 = {stick.reference})"
     figure, axes = new_figure(name, "trials after the design", kind)
-    x = np.arange(info.trials + 1)
     for method in results.contestants(name):
         best = np.stack([run.best[: info.trials + 1] for run in results.of(name, method)])
         curves = stick.log10(best) if stick.is_optimum else stick.regret(best)
-        draw_bands(axes, results.methods.index(method), method, x, curves)
+        draw_bands(axes, results.methods.index(method), method, curves)
     if not stick.is_optimum:
         axes.set_yscale("symlog", linthresh=0.01)
         axes.set_ylim(bottom=0)
@@ -89,15 +89,14 @@ def _rank_figure(
     results: Results, sticks: dict[str, Yardstick], problems: Sequence[str], path: Path
 ) -> bool:
     trials = min(results.problems[name].trials for name in problems)
-    each = [regret_pairs(results, sticks, problems, at) for at in range(trials + 1)]
-    if not len(each[0].regrets) or len(each[0].methods) < 2:
+    pairs = regret_pairs(results, sticks, problems, trials)
+    if not len(pairs.regrets) or len(pairs.methods) < 2:
         return False
-    ranked = np.stack([ranks(pairs.regrets) for pairs in each], axis=-1)
+    ranked = ranks(pairs.regrets)
     title = f"mean rank, {path.stem.removeprefix('rank_').replace('_', ' ')}"
     figure, axes = new_figure(title, "trials after the design", "rank (1 is best)")
-    for column, method in enumerate(each[0].methods):
-        place = results.methods.index(method)
-        draw_bands(axes, place, method, np.arange(trials + 1), ranked[:, column])
+    for column, method in enumerate(pairs.methods):
+        draw_bands(axes, results.methods.index(method), method, ranked[:, column])
     axes.invert_yaxis()
     axes.legend(fontsize=8, frameon=False, ncols=2)
     save(figure, path)

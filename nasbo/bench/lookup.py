@@ -1,4 +1,4 @@
-"""A problem's name comes in; its entry goes out, from the registry or from a module of one's own."""
+"""A problem's name comes in; its entry goes out, from the registry or from a user's own module."""
 
 from __future__ import annotations
 

@@ -29,14 +29,19 @@ def to_markdown(table: Table, title: str = "Benchmark", command: str = "") -> st
 def grid(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table of Markdown; bars inside of cells are kept apart from those between them."""
     lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(c.replace("|", "\\|") for c in line) + " |" for line in lines)
+    return "\n".join(
+        "| " + " | ".join(c.replace("|", "\\|") for c in line) + " |" for line in lines
+    )
 
 
 def number(value: float | None, digits: int = 3, missing: str = "–") -> str:
     """A number in few characters."""
     if value is None:
         return missing
-    return f"{value:.{digits}g}" if abs(value) >= 10 ** (digits - 1) else f"{value:.{digits - 1}f}"
+    if abs(value) >= 10 ** (digits - 1):
+        return f"{value:.0f}"
+    is_tiny = 0 < abs(value) < 10 ** (1 - digits)
+    return f"{value:.{digits - 1}{'g' if is_tiny else 'f'}}"
 
 
 def _head(table: Table, title: str, command: str) -> str:
@@ -74,7 +79,9 @@ def _ranks(table: Table) -> str:
             rows.append([f"{scope}, {at} trials", *cells, pairs])
     head += [*table["methods"], "over"]
     parts.append(grid(head, rows))
-    lost = {m for found in table["ranks"].values() for one in found.values() for m in one["unranked"]}
+    lost = {
+        m for found in table["ranks"].values() for one in found.values() for m in one["unranked"]
+    }
     if lost:
         names = ", ".join(sorted(lost))
         parts.append(f"Not ranked where problems are missing from their runs: {names}.")
@@ -93,8 +100,8 @@ def _tests(table: Table) -> str:
                 rows.append([scope, at, peer, count, _p(one["p"]), one["verdict"]])
     head = ["over", "trials", "against", "better/worse/tie", "p", "verdict"]
     what = (
-        f"Wilcoxon's signed-rank test, two-sided, over pairs of problem and seed; not corrected for "
-        f"the number of tests; {SIGNIFICANT} is the bar of the verdict."
+        f"Wilcoxon's signed-rank test, two-sided, over pairs of problem and seed; not corrected "
+        f"for the number of tests; {SIGNIFICANT} is the bar of the verdict."
     )
     return f"## {first} against each\n\n{what}\n\n{grid(head, rows)}"
 
@@ -121,11 +128,13 @@ def _optimum(table: Table) -> str:
                 one = found[method]
                 near = f"{_trials(one['trials_to_near'])} ({one['share_near']:.0%})"
                 right = f"{one['right_subspace']:.0%}"
-                rows.append([name, method, near, right, number(one["median_log10"]), str(found["at"])])
+                rows.append(
+                    [name, method, near, right, number(one["median_log10"]), str(found["at"])]
+                )
     if not rows:
         return ""
-    head = ["problem", "method", "trials to regret 0.01 (runs that do)", "runs in the best subspace",
-            "median log10 regret", "at trial"]  # fmt: skip
+    near = "trials to regret 0.01 (runs that do)"
+    head = ["problem", "method", near, "in the best subspace", "median log10 regret", "at trial"]
     return f"## Known optima\n\n{grid(head, rows)}"
 
 
@@ -171,7 +180,9 @@ def _costs(table: Table) -> str:
         if scope.startswith("half") or not marks:
             continue
         rows = [
-            [method, *[_cost(one.get(mark)) for mark in marks]] for method, one in found.items() if one
+            [method, *[_cost(one.get(mark)) for mark in marks]]
+            for method, one in found.items()
+            if one
         ]
         parts.append(f"{scope}, around n observations:\n\n{grid(['', *marks], rows)}")
     return "\n\n".join(parts)
@@ -179,7 +190,12 @@ def _costs(table: Table) -> str:
 
 def _methods(table: Table) -> str:
     rows = [
-        [m, f"{table['fallbacks'][m]:.1%}", number(table["memory_mb"][m]), ", ".join(table["versions"][m])]
+        [
+            m,
+            f"{table['fallbacks'][m]:.1%}",
+            number(table["memory_mb"][m]),
+            ", ".join(table["versions"][m]),
+        ]
         for m in table["methods"]
     ]
     head = ["method", "fallbacks", "peak MB of its process", "version"]
@@ -196,7 +212,11 @@ def _bold(value: float | None, best: float, digits: int) -> str:
 
 
 def _interval(one: Table | None) -> str:
-    return "–" if one is None else f"{number(one['mean'])} [{number(one['low'])}, {number(one['high'])}]"
+    return (
+        "–"
+        if one is None
+        else f"{number(one['mean'])} [{number(one['low'])}, {number(one['high'])}]"
+    )
 
 
 def _cost(one: Table | None) -> str:

@@ -19,7 +19,7 @@ class Part:
     problems: tuple[str, ...]
     methods: tuple[str, ...]
     seeds: int
-    protocol: Protocol = Protocol()
+    protocol: Protocol = field(default_factory=Protocol)
 
 
 @dataclass(frozen=True)

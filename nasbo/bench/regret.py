@@ -74,7 +74,7 @@ class Pairs:
 
     Attributes:
         methods: those that met every problem.
-        regrets: shape (pairs, methods).
+        regrets: after 0, 1, ... trials beyond the design, shape (pairs, methods, trials + 1).
         problems: of each pair.
         unranked: methods without a run on some of the problems.
     """
@@ -86,7 +86,7 @@ class Pairs:
 
 
 def regret_pairs(
-    results: Results, sticks: dict[str, Yardstick], problems: Sequence[str], at: int
+    results: Results, sticks: dict[str, Yardstick], problems: Sequence[str], trials: int
 ) -> Pairs:
     """The pairs of problem and seed that can be compared.
 
@@ -94,17 +94,17 @@ def regret_pairs(
         results: all runs.
         sticks: of the problems.
         problems: to look at; those with fewer trials are left out.
-        at: after so many trials beyond the design.
+        trials: beyond the design, as far as the curves go.
     """
-    long_enough = [name for name in problems if at <= results.problems[name].trials]
+    long_enough = [name for name in problems if trials <= results.problems[name].trials]
     met = [set(results.contestants(name)) for name in long_enough]
     methods = tuple(m for m in results.methods if all(m in some for some in met))
     rows, owners = [], []
     for problem in long_enough if methods else ():
         for seed in results.seeds(problem, methods):
-            values = [results.runs[problem, method, seed].best[at] for method in methods]
-            rows.append(sticks[problem].regret(np.array(values)))
+            curves = [results.runs[problem, m, seed].best[: trials + 1] for m in methods]
+            rows.append(sticks[problem].regret(np.array(curves)))
             owners.append(problem)
-    regrets = np.array(rows, dtype=np.float64).reshape(len(rows), len(methods))
+    regrets = np.array(rows, dtype=np.float64).reshape(len(rows), len(methods), trials + 1)
     unranked = tuple(m for m in results.methods if m not in methods and any(m in s for s in met))
     return Pairs(methods, regrets, tuple(owners), unranked)

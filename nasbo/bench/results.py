@@ -1,10 +1,11 @@
-"""Cells come in; their courses, as arrays over trials, go out: what tables and plots are made of."""
+"""Cells come in; their courses, as arrays over trials, go out: tables and plots rest on them."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -79,18 +80,24 @@ class Results:
     def seeds(self, problem: str, methods: Sequence[str] | None = None) -> list[int]:
         """Seeds that all of the methods (of those that met the problem) have finished."""
         wanted = self.contestants(problem) if methods is None else methods
-        sets = [{s for p, m, s in self.runs if (p, m) == (problem, method)} for method in wanted]
+        sets = [set(self._by_seed.get((problem, method), {})) for method in wanted]
         return sorted(set.intersection(*sets)) if sets else []
 
     def contestants(self, problem: str) -> list[str]:
         """Methods with at least one run on a problem, in the order of ``methods``."""
-        met = {method for name, method, _ in self.runs if name == problem}
-        return [method for method in self.methods if method in met]
+        return [method for method in self.methods if (problem, method) in self._by_seed]
 
     def of(self, problem: str, method: str) -> list[Run]:
         """The runs of a method on a problem, by seed."""
-        found = [run for run in self.runs.values() if (run.problem, run.method) == (problem, method)]
-        return sorted(found, key=lambda run: run.seed)
+        found = self._by_seed.get((problem, method), {})
+        return [found[seed] for seed in sorted(found)]
+
+    @cached_property
+    def _by_seed(self) -> dict[tuple[str, str], dict[int, Run]]:
+        found: dict[tuple[str, str], dict[int, Run]] = {}
+        for (problem, method, seed), run in self.runs.items():
+            found.setdefault((problem, method), {})[seed] = run
+        return found
 
 
 def load_results(out: Path, methods: Sequence[str] = (), problems: Sequence[str] = ()) -> Results:

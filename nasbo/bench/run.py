@@ -144,7 +144,9 @@ def _is_known(file: _File, settings: Settings) -> bool:
         return False
     wanted, _, _ = file.path.name.rpartition("--")
     others = file.path.parent.glob(f"{glob.escape(wanted)}--*.json")
-    return any(without_version(_read(other)["key"]) == without_version(file.key) for other in others)
+    return any(
+        without_version(_read(other)["key"]) == without_version(file.key) for other in others
+    )
 
 
 def without_version(key: Record) -> Record:

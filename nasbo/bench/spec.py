@@ -36,7 +36,9 @@ class MethodSpec:
     def label(self) -> str:
         """As tables show it; it reads back to an equal spec."""
         listed = ",".join(f"{key}={value}" for key, value in self.options)
-        return self.name + (f"[{listed}]" if listed else "") + (f"@{self.batch}" if self.batch else "")
+        return (
+            self.name + (f"[{listed}]" if listed else "") + (f"@{self.batch}" if self.batch else "")
+        )
 
     @property
     def method(self) -> str:

@@ -52,8 +52,12 @@ def bootstrap_bands(curves: Array, seed: int = 0) -> tuple[Array, Array, Array]:
 
 
 def ranks(regrets: Array) -> Array:
-    """Ranks along the last axis, 1 is the least; ties share the mean of their ranks."""
-    ranked: Array = rankdata(np.round(regrets, TIE_DIGITS), axis=-1)
+    """Ranks along the second axis, 1 is the least; ties share the mean of their ranks.
+
+    Args:
+        regrets: shape (pairs, methods, ...).
+    """
+    ranked: Array = rankdata(np.round(regrets, TIE_DIGITS), axis=1)
     return ranked
 
 

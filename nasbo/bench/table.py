@@ -96,9 +96,9 @@ def _ranks(results: Results, sticks: dict[str, Yardstick], problems: Sequence[st
         pairs = regret_pairs(results, sticks, problems, at)
         if not len(pairs.regrets):
             continue
-        ranked, owners = ranks(pairs.regrets), pairs.problems
+        ranked, owners = ranks(pairs.regrets[:, :, -1]), pairs.problems
         each = [ranked[[o == name for o in owners]].mean(0) for name in dict.fromkeys(owners)]
-        found[at] = {
+        found[str(at)] = {
             "n_problems": len(each),
             "n_pairs": len(ranked),
             "mean": dict(zip(pairs.methods, np.mean(each, 0).tolist(), strict=True)),
@@ -114,10 +114,11 @@ def _tests(results: Results, sticks: dict[str, Yardstick], problems: Sequence[st
         pairs = regret_pairs(results, sticks, problems, at)
         if not len(pairs.regrets) or pairs.methods[0] != results.methods[0]:
             continue
-        found[at] = {}
+        tested: Table = {}
+        found[str(at)] = tested
         for column, peer in enumerate(pairs.methods[1:], start=1):
-            one = compare(pairs.regrets[:, 0], pairs.regrets[:, column])
-            found[at][peer] = asdict(one) | {"verdict": one.verdict}
+            one = compare(pairs.regrets[:, 0, -1], pairs.regrets[:, column, -1])
+            tested[peer] = asdict(one) | {"verdict": one.verdict}
     return found
 
 

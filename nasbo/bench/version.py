@@ -21,7 +21,13 @@ from nasbo.methods.registry import known_methods
 
 HOME = "nasbo"
 _ROOT = Path(__file__).resolve().parents[1]
-ROOMS = ("nasbo.acquisition", "nasbo.bench.peers", "nasbo.methods", "nasbo.surrogates", "nasbo.tokens")
+ROOMS = (
+    "nasbo.acquisition",
+    "nasbo.bench.peers",
+    "nasbo.methods",
+    "nasbo.surrogates",
+    "nasbo.tokens",
+)
 """What else a method imports (spaces, histories, errors) carries values and decides nothing."""
 _INSIDE = tuple(f"{room}." for room in ROOMS)
 DATA_SUFFIXES = (".json", ".npz", ".npy", ".pt", ".safetensors")

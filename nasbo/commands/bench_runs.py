@@ -1,4 +1,4 @@
-"""Words about benchmarks of methods: nasbo bench, nasbo bench table, suites, cluster."""
+"""Words about benchmarks of methods: nasbo bench, nasbo bench table, nasbo bench suites."""
 
 from __future__ import annotations
 
@@ -184,7 +184,9 @@ class _Course:
 
 @click.command("table")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
-@click.option("--methods", default="", metavar="A,B", help="Keep these, the first against the rest.")
+@click.option(
+    "--methods", default="", metavar="A,B", help="Keep these, the first against the rest."
+)
 @click.option("--problems", default="", metavar="A,B", help="Keep these.")
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
 def table(folder: Path, methods: str, problems: str, as_json: bool) -> None:

@@ -88,3 +88,17 @@ class Failing(RandomSearch):
 
     def propose(self, task: Task) -> list[Suggestion]:
         raise ArithmeticError("no proposal")
+
+
+def double(number: int) -> int:
+    """A task of a worker: 2 raises, 3 dies."""
+    if number == 2:
+        raise ValueError("two is not wanted")
+    if number == 3:
+        os._exit(3)
+    return 2 * number
+
+
+def n_threads(task: int) -> str | None:
+    """How many threads a worker may use."""
+    return os.environ.get("OMP_NUM_THREADS")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -37,18 +38,21 @@ class HierarchicalGP(SurrogateMethod):
         space: what to search.
         seed: of all random numbers.
         prior: of the lengthscales, ``saas`` (the class's default) or ``log-normal``.
+        iterations: of L-BFGS per fit, at most.
     """
 
-    def __init__(self, space: Space, seed: int = 0, *, prior: str = "saas") -> None:
+    def __init__(
+        self, space: Space, seed: int = 0, *, prior: str = "saas", iterations: int = 100
+    ) -> None:
         super().__init__(space, seed)
         check_choice("prior", prior, PRIORS)
-        self.prior = prior
+        self.prior, self.iterations = prior, iterations
         self._model_class = _find_class()
         self._columns = TreeColumns(space)
 
     def make_surrogate(self, task: Task) -> HierarchicalSurrogate:
-        options = {"use_saas_prior": self.prior == "saas"}
-        return HierarchicalSurrogate(self._columns, self._model_class, options, task.torch_seed)
+        make = partial(self._model_class, use_saas_prior=self.prior == "saas")
+        return HierarchicalSurrogate(self._columns, make, self.iterations, task.torch_seed)
 
 
 class HierarchicalSurrogate(Surrogate):
@@ -56,16 +60,16 @@ class HierarchicalSurrogate(Surrogate):
 
     Args:
         columns: configs to rows.
-        model_class: ``HierarchicalConditionalKernelGP``.
-        options: of that class.
+        make_model: ``HierarchicalConditionalKernelGP`` with its options.
+        iterations: of L-BFGS, at most.
         seed: of the fit's restarts.
     """
 
     def __init__(
-        self, columns: TreeColumns, model_class: Any, options: dict[str, Any], seed: int
+        self, columns: TreeColumns, make_model: Callable[..., Any], iterations: int, seed: int
     ) -> None:
-        self._columns, self._model_class = columns, model_class
-        self._options, self._seed = options, seed
+        self._columns, self._make_model = columns, make_model
+        self._iterations, self._seed = iterations, seed
 
     def fit(self, observations: Observations) -> None:
         z, self.scale = standard_scores(observations)
@@ -114,13 +118,14 @@ class HierarchicalSurrogate(Surrogate):
         from botorch.fit import fit_gpytorch_mll
         from gpytorch.mlls import ExactMarginalLogLikelihood
 
-        model = self._model_class(
-            rows, z[:, None], self._columns.dependencies, outcome_transform=None, **self._options
-        )
+        dependencies = self._columns.dependencies
+        model = self._make_model(rows, z[:, None], dependencies, outcome_transform=None)
+        limit = {"options": {"maxiter": self._iterations}}
         with torch.random.fork_rng():
             torch.manual_seed(self._seed)
             try:
-                fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+                mll = ExactMarginalLogLikelihood(model.likelihood, model)
+                fit_gpytorch_mll(mll, optimizer_kwargs=limit)
             except ModelFittingError as error:
                 raise FitError(f"BoTorch could not fit its model: {error}") from error
         for parameter in model.parameters():
