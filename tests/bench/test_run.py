@@ -79,7 +79,9 @@ def test_finished_cells_are_kept_until_something_changes(
     monkeypatch.setattr("nasbo.bench.cell.method_version", lambda spec: "another version")
     kept = Settings(tmp_path, jobs=1, any_version=True)
     assert run_plan(small_plan(), kept).n_run == 0
-    assert run_plan(make_plan([Part((PLAIN,), ("random",), 1, Protocol(trials=5))]), kept).n_run == 1
+    assert (
+        run_plan(make_plan([Part((PLAIN,), ("random",), 1, Protocol(trials=5))]), kept).n_run == 1
+    )
 
 
 def test_fresh_runs_everything_again(tmp_path: Path) -> None:
