@@ -21,7 +21,7 @@ from nasbo.bench.problems.tuning import SKLEARN, XGBOOST, Family
 from nasbo.space import Parameter, Space, load_space
 
 SVM_ITERATIONS = 10_000
-MLP_EPOCHS = 60
+MLP_EPOCHS = 40
 MLP_LAYERS = 4
 
 

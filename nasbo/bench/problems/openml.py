@@ -85,7 +85,7 @@ def _load(name: str, folder: Path) -> Table:
 
 def _read(path: Path) -> Table:
     try:
-        rows = np.loadtxt(path, delimiter=",", skiprows=1)
+        rows = np.loadtxt(path, delimiter=",", skiprows=1, ndmin=2)
     except (OSError, ValueError) as error:
         raise NasboError(f"{path}: a header and rows of numbers are needed: {error}") from error
     return Table(rows[:, :-1], _labels(rows[:, -1]))
@@ -123,10 +123,7 @@ def _part(table: Table) -> Table:
     """At most MAX_ROWS rows, the classes in proportion."""
     if len(table.labels) <= MAX_ROWS:
         return table
-    from sklearn.model_selection import train_test_split
-
-    kept, _ = train_test_split(
-        np.arange(len(table.labels)), train_size=MAX_ROWS, stratify=table.labels, random_state=0
-    )
-    rows = np.sort(kept)
+    rng, share = np.random.default_rng(0), MAX_ROWS / len(table.labels)
+    of_class = [rng.permutation(np.flatnonzero(table.labels == label)) for label in (0, 1)]
+    rows = np.sort(np.concatenate([rows[: round(share * len(rows))] for rows in of_class]))
     return Table(table.features[rows], table.labels[rows])

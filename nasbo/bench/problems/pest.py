@@ -18,7 +18,7 @@ from nasbo.space import load_space
 
 N_STATIONS = 25
 N_SIMULATIONS = 100
-N_TRUE_SIMULATIONS = 10_000
+N_TRUE_SIMULATIONS = 4_000
 TOO_MANY = 0.1
 PRICE = (0.0, 1.0, 0.8, 0.7, 0.5)
 DISCOUNT = (0.0, 0.2, 0.3, 0.3, 0.0)
