@@ -89,17 +89,14 @@ def _run(folder: Path, sweep: Sweep, space: Space, n_trials: int | None, console
     what = f"{goal} {sweep.metric or 'the value'} of {sweep.trainer}"
     console.print(f"sweep {folder}: {sweep.method}, {budget} trials, {what}", highlight=False)
     console.print(f"space: {space.n_subspaces:,} subspaces; starting Ray ...", highlight=False)
+    from nasbo.tune.onlookers import Audience
     from nasbo.tune.run import run_sweep  # Ray takes seconds to import
 
     begin = time.monotonic()
     log = _tensorboard(folder, sweep)
     with Progress(console, budget) as progress:
-
-        def watch(history: History, note: str) -> None:
-            progress(history, note)
-            log.update(history)
-
-        outcome = run_sweep(folder, sweep, space, n_trials, watch)
+        looks = (progress, lambda history, note: log.update(history))
+        outcome = run_sweep(folder, sweep, space, n_trials, Audience(looks, progress.tell))
     log.close()
     history = outcome.history
     n_failed = history.state_counts()["failed"]
