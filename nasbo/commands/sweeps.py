@@ -66,35 +66,51 @@ def _sweep_options(command: F) -> F:
     return functools.reduce(lambda decorated, option: option(decorated), reversed(options), command)
 
 
+_LIVE_REPORT = click.option(
+    "--live-report",
+    metavar="PORT",
+    type=click.IntRange(0, 65535),
+    help="Serve the report on this machine's loopback while it runs; 0 takes a free port.",
+)
+
+
 @click.command()
 @click.argument("file")
 @_sweep_options
 @click.option("--dir", "folder", type=click.Path(path_type=Path), help="Default: runs/NAME-DATE.")
 @click.option("--or-resume", is_flag=True, help="Continue if the folder holds this sweep already.")
-def run(file: str, folder: Path | None, or_resume: bool, **given: Any) -> None:
+@_LIVE_REPORT
+def run(
+    file: str, folder: Path | None, or_resume: bool, live_report: int | None, **given: Any
+) -> None:
     """Run a sweep over a space (or over a sweep file, with its settings) on Ray.
 
     \b
     nasbo run nas_cifar10 -o recipe=proxy --trials 40
     nasbo run my_space.yaml --trainer my_module:train --metric loss --mode min --trials 60
+
+    Watch it here, in Ray's dashboard (its address is printed), by nasbo status DIR --watch or,
+    with --live-report 8787, in a browser.
     """
-    from nasbo.start import resume_sweep, start_sweep
+    from nasbo.start import Display, resume_sweep, start_sweep
     from nasbo.sweep import SETTINGS_FILE
 
+    display = Display(console(), live_report)
     if or_resume and folder is not None and (folder / SETTINGS_FILE).exists():
-        sys.exit(resume_sweep(folder, None, console()))
-    sys.exit(start_sweep(file, folder, given, console()))
+        sys.exit(resume_sweep(folder, None, display))
+    sys.exit(start_sweep(file, folder, given, display))
 
 
 @click.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--trials", type=click.IntRange(min=1), help="The new total of trials.")
 @click.option("--address", help="Of a Ray cluster, if it is another one now.")
-def resume(folder: Path, trials: int | None, address: str | None) -> None:
+@_LIVE_REPORT
+def resume(folder: Path, trials: int | None, address: str | None, live_report: int | None) -> None:
     """Continue a sweep that was interrupted, or extend one that has finished."""
-    from nasbo.start import resume_sweep
+    from nasbo.start import Display, resume_sweep
 
-    sys.exit(resume_sweep(folder, trials, console(), address))
+    sys.exit(resume_sweep(folder, trials, Display(console(), live_report), address))
 
 
 @click.command()
