@@ -12,6 +12,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,22 +22,16 @@ from torch import Tensor
 
 from nasbo.space import Space, Subspace
 from nasbo.surrogates.base import Batches, FitError, Observations, Surrogate, as_batches
+from nasbo.surrogates.covariance import Kernel, Table
 from nasbo.surrogates.encoder import FrozenEncoder
 from nasbo.surrogates.evidence import JITTER, Evidence, maximise
 from nasbo.surrogates.exact import Conditioned
-from nasbo.surrogates.kernels import (
-    LENGTHSCALE_SD,
-    Kernel,
-    Priors,
-    SharedUnits,
-    SingleUnit,
-    SingleUnits,
-    lengthscale_mean,
-    per_feature,
-    unit_columns,
-)
+from nasbo.surrogates.kernels import LENGTHSCALE_SD, Priors, lengthscale_mean
 from nasbo.surrogates.layout import Layout, Rows
+from nasbo.surrogates.mixture import Member, Mixture, gram
 from nasbo.surrogates.pairs import PairTerm
+from nasbo.surrogates.shared import SharedUnits, per_feature, unit_columns
+from nasbo.surrogates.single import SingleUnit, SingleUnits
 from nasbo.surrogates.transform import model_scale
 
 Array = NDArray[np.float64]
@@ -70,7 +65,7 @@ class StructuredGP(Surrogate):
         if encode is not None:
             self._kernels.append(SingleUnits([self._attention(encode.n_features)]))
         (self._noise,) = self.priors.add(1, *NOISE)
-        self.theta = torch.tensor(self.priors.means, dtype=torch.float64)
+        self.theta: Array = np.array(self.priors.means)
 
     def fit(self, observations: Observations) -> None:
         """Find the hyperparameters by MAP and condition on all observations."""
@@ -78,24 +73,19 @@ class StructuredGP(Surrogate):
         if len(y) < 2 or not np.isfinite(y).all():
             raise FitError(f"at least two finite scores must be given, got {y!r}")
         z, self.scale = model_scale(y, observations.n_design)
-        with torch.no_grad():
-            self._observed = self._rows(observations.batches)
-            chosen = _subset(z)
-            self.theta = self._maximise(_take(self._observed, chosen), z[chosen])
-            self._features = self._featurise(self._observed)
-            K = self._gram(self._features, self._features)
-            self._conditioned = Conditioned.on(self._noisy(K), torch.from_numpy(z))
-            self._incumbent = float((K @ self._conditioned.alpha).max())
+        observed = Table.of(self._rows(observations.batches))
+        chosen = _subset(z)
+        self.theta = self._maximise(observed.take(chosen), z[chosen])
+        self._mixture = Mixture(self._kernels, observed, [])
+        self._mixture.members = [self._member(self.theta, z)]
+        self._incumbent = float(self._mixture.moments(observed)[0].max())
 
     def posteriors(self, batches: Batches) -> tuple[Tensor, Tensor]:
-        rows = self._featurise(self._rows(batches))
-        parts = zip(self._kernels, rows, strict=True)
-        diagonal = torch.stack([kernel.diagonal(self.theta, part) for kernel, part in parts])
-        return self._conditioned.marginals(self._gram(rows, self._features), diagonal.sum(0))
+        rows = self._rows(batches)
+        return self._mixture.posterior(rows.features, rows.active)
 
     def joint_posterior(self, batches: Batches) -> tuple[Tensor, Tensor]:
-        rows = self._featurise(self._rows(batches))
-        return self._conditioned.joint(self._gram(rows, self._features), self._gram(rows, rows))
+        return self._mixture.joint(Table.of(self._rows(batches)))
 
     def incumbent(self) -> float:
         return self._incumbent
@@ -104,15 +94,26 @@ class StructuredGP(Surrogate):
         if not subspaces:
             return self
         extended = copy.copy(self)
-        with torch.no_grad():
-            pending = self._rows(as_batches(subspaces, x))
-            rows = self._featurise(pending)
-            cross = self._gram(rows, self._features)
-            K = self._noisy(self._gram(rows, rows))
-            extended._conditioned = self._conditioned.extended(cross, K)
-            extended._observed = _join(self._observed, pending)
-            extended._features = self._featurise(extended._observed)
+        pending = Table.of(self._rows(as_batches(subspaces, x)))
+        known = [kernel.features(pending) for kernel in self._kernels]
+        members = [self._extended(member, known) for member in self._mixture.members]
+        extended._mixture = Mixture(self._kernels, self._mixture.seen.join(pending), members)
         return extended
+
+    def _member(self, theta: Array, z: Array, share: float = 1.0) -> Member:
+        """The GP under some hyperparameters, conditioned on the rows of the mixture."""
+        seen = self._mixture.features
+        K = torch.from_numpy(gram(self._kernels, theta, seen, seen))
+        conditioned = Conditioned.on(self._noisy(theta, K), torch.from_numpy(z))
+        return Member(theta, conditioned, share)
+
+    def _extended(self, member: Member, known: list[Any]) -> Member:
+        theta, seen = member.theta, self._mixture.features
+        cross = torch.from_numpy(gram(self._kernels, theta, known, seen))
+        K = torch.from_numpy(gram(self._kernels, theta, known, known))
+        return replace(
+            member, conditioned=member.conditioned.extended(cross, self._noisy(theta, K))
+        )
 
     def _whole(self) -> SingleUnit:
         """S: one always active unit of all columns."""
@@ -152,7 +153,7 @@ class StructuredGP(Surrogate):
         (weight,) = self.priors.add(1, log_weight, 1.0)
         features = list(range(column.start, column.start + column.width))
         gate = self.layout.decision_gate(at)
-        return SingleUnit(features, [scale] * column.width, weight, gate)
+        return SingleUnit(features, [scale] * column.width, weight, gate, is_smooth=False)
 
     def _attention(self, n_encoded: int) -> SingleUnit:
         """The frozen attention features, behind all columns: one lengthscale, a small weight."""
@@ -168,23 +169,16 @@ class StructuredGP(Surrogate):
             return rows
         return Rows(torch.cat([rows.features, self._encode(batches)], 1), rows.active)
 
-    def _featurise(self, rows: Rows) -> list[Any]:
-        return [kernel.features(rows) for kernel in self._kernels]
-
-    def _gram(self, left: list[Any], right: list[Any]) -> Tensor:
-        parts = zip(self._kernels, left, right, strict=True)
-        return torch.stack([kernel.gram(self.theta, a, b) for kernel, a, b in parts]).sum(0)
-
-    def _noisy(self, K: Tensor) -> Tensor:
-        variance = self.theta[self._noise].exp() + JITTER
+    def _noisy(self, theta: Array, K: Tensor) -> Tensor:
+        variance = math.exp(theta[self._noise]) + JITTER
         return K + variance * torch.eye(len(K), dtype=K.dtype)
 
-    def _maximise(self, rows: Rows, z: Array) -> Tensor:
+    def _maximise(self, rows: Table, z: Array) -> Array:
         terms: list[PairTerm] = []
         for kernel in self._kernels:
             terms += kernel.pair_terms(kernel.features(rows))
         evidence = Evidence(terms, z, self.priors, self._noise)
-        return torch.from_numpy(maximise(evidence, self.priors, ITERATIONS))
+        return maximise(evidence, self.priors, ITERATIONS)
 
 
 def _subset(z: Array) -> NDArray[np.intp]:
@@ -195,12 +189,3 @@ def _subset(z: Array) -> NDArray[np.intp]:
     best, rest = order[: MAX_FIT_ROWS // 3], np.sort(order[MAX_FIT_ROWS // 3 :])
     thinned = rest[np.linspace(0, len(rest) - 1, MAX_FIT_ROWS - len(best)).astype(np.intp)]
     return np.sort(np.concatenate([best, thinned]))
-
-
-def _take(rows: Rows, chosen: NDArray[np.intp]) -> Rows:
-    places = torch.from_numpy(chosen)
-    return Rows(rows.features[places], rows.active[places])
-
-
-def _join(left: Rows, right: Rows) -> Rows:
-    return Rows(torch.cat([left.features, right.features]), torch.cat([left.active, right.active]))

@@ -10,7 +10,9 @@ import torch
 
 from nasbo.space import load_space
 from nasbo.surrogates.base import FitError
+from nasbo.surrogates.covariance import Table
 from nasbo.surrogates.evidence import JITTER, Evidence, maximise
+from nasbo.surrogates.mixture import gram
 from nasbo.surrogates.structured import StructuredGP
 
 
@@ -19,10 +21,12 @@ def evidence_of(name: str, n: int) -> tuple[StructuredGP, Evidence, np.ndarray, 
     subspaces = [space.random_subspace(rng) for _ in range(n)]
     batches = [(s, torch.from_numpy(s.sample(1, rng))) for s in subspaces]
     model = StructuredGP(space)
-    rows = model._rows(batches)
+    rows = Table.of(model._rows(batches))
     y = rng.standard_normal(n)
-    terms = [t for kernel in model._kernels for t in kernel.pair_terms(kernel.features(rows))]
-    return model, Evidence(terms, y, model.priors, model._noise), y, model._featurise(rows)
+    known = [kernel.features(rows) for kernel in model._kernels]
+    pairs = zip(model._kernels, known, strict=True)
+    terms = [term for kernel, features in pairs for term in kernel.pair_terms(features)]
+    return model, Evidence(terms, y, model.priors, model._noise), y, known
 
 
 @pytest.mark.parametrize("name", ["cash", "nas_cifar10", "nas_cifar10_conditional"])
@@ -31,9 +35,8 @@ def test_value_is_the_negative_log_posterior(name: str) -> None:
     rng = np.random.default_rng(1)
     means, sds = np.array(model.priors.means), np.array(model.priors.sds)
     theta = means + 0.3 * rng.standard_normal(len(means))
-    model.theta = torch.from_numpy(theta)
-    K = (model._gram(rows, rows) + math.exp(theta[model._noise]) * torch.eye(15)).numpy()
-    K += JITTER * np.eye(15)
+    K = gram(model._kernels, theta, rows, rows)
+    K += (math.exp(theta[model._noise]) + JITTER) * np.eye(15)
     _, log_determinant = np.linalg.slogdet(K)
     likelihood = -0.5 * (y @ np.linalg.solve(K, y) + log_determinant + 15 * math.log(2 * math.pi))
     prior = -0.5 * (((theta - means) / sds) ** 2).sum()
