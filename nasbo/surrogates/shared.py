@@ -74,9 +74,7 @@ class SharedUnits:
             values = values[first]
         return SharedFeatures(values, which, unit, row, len(rows.features))
 
-    def gram(
-        self, theta: Array, left: SharedFeatures, right: SharedFeatures
-    ) -> tuple[Array, Pull]:
+    def gram(self, theta: Array, left: SharedFeatures, right: SharedFeatures) -> tuple[Array, Pull]:
         """Covariances, shape (n, m), of rows and rows."""
         scale = np.exp(-theta[self._scales])
         near, far = left.values * scale, right.values * scale

@@ -75,9 +75,7 @@ class SingleUnits:
         values = rows.features.T[self._columns[units]].transpose(0, 2, 1)
         return SingleFeatures(units, np.ascontiguousarray(values), active[units])
 
-    def gram(
-        self, theta: Array, left: SingleFeatures, right: SingleFeatures
-    ) -> tuple[Array, Pull]:
+    def gram(self, theta: Array, left: SingleFeatures, right: SingleFeatures) -> tuple[Array, Pull]:
         """Covariances, shape (n, m), of rows and rows."""
         common = left.units[np.isin(left.units, right.units, assume_unique=True)]
         left, right = left.only(common), right.only(common)

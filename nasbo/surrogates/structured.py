@@ -24,10 +24,11 @@ from nasbo.space import Space, Subspace
 from nasbo.surrogates.base import Batches, FitError, Observations, Surrogate, as_batches
 from nasbo.surrogates.covariance import Kernel, Table
 from nasbo.surrogates.encoder import FrozenEncoder
-from nasbo.surrogates.evidence import JITTER, Evidence, maximise
+from nasbo.surrogates.evidence import JITTER, Evidence
 from nasbo.surrogates.exact import Conditioned
 from nasbo.surrogates.kernels import LENGTHSCALE_SD, Priors, lengthscale_mean
 from nasbo.surrogates.layout import Layout, Rows
+from nasbo.surrogates.maximum import maximise_density
 from nasbo.surrogates.mixture import Member, Mixture, gram
 from nasbo.surrogates.pairs import PairTerm
 from nasbo.surrogates.shared import SharedUnits, per_feature, unit_columns
@@ -36,7 +37,6 @@ from nasbo.surrogates.transform import model_scale
 
 Array = NDArray[np.float64]
 
-ITERATIONS = 60
 MAX_FIT_ROWS = 300
 """Beyond this many rows the hyperparameters come from a subset; the posterior sees all rows."""
 PART_WEIGHT = -math.log(3.0)
@@ -178,7 +178,7 @@ class StructuredGP(Surrogate):
         for kernel in self._kernels:
             terms += kernel.pair_terms(kernel.features(rows))
         evidence = Evidence(terms, z, self.priors, self._noise)
-        return maximise(evidence, self.priors, ITERATIONS)
+        return maximise_density(evidence, self.priors)
 
 
 def _subset(z: Array) -> NDArray[np.intp]:

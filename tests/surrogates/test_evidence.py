@@ -11,7 +11,8 @@ import torch
 from nasbo.space import load_space
 from nasbo.surrogates.base import FitError
 from nasbo.surrogates.covariance import Table
-from nasbo.surrogates.evidence import JITTER, Evidence, maximise
+from nasbo.surrogates.evidence import JITTER, Evidence
+from nasbo.surrogates.maximum import maximise_density
 from nasbo.surrogates.mixture import gram
 from nasbo.surrogates.structured import StructuredGP
 
@@ -58,7 +59,7 @@ def test_gradient_is_the_derivative(name: str) -> None:
 
 def test_maximise_improves_on_the_prior_means() -> None:
     model, evidence, _, _ = evidence_of("cash", 20)
-    best = maximise(evidence, model.priors, 60)
+    best = maximise_density(evidence, model.priors)
     assert evidence(best)[0] < evidence(np.array(model.priors.means))[0] - 0.1
 
 
@@ -66,4 +67,4 @@ def test_scores_that_are_not_finite_are_a_fit_error() -> None:
     model, evidence, _, _ = evidence_of("cash", 5)
     evidence._y[0] = np.nan
     with pytest.raises(FitError, match="finite"):
-        maximise(evidence, model.priors, 5)
+        maximise_density(evidence, model.priors, 5)

@@ -9,6 +9,7 @@ import torch
 
 from nasbo.surrogates.kernels import matern
 
+
 def test_matern_has_the_right_value_and_a_finite_slope_at_zero() -> None:
     squared = torch.tensor([0.0, 0.3], dtype=torch.float64, requires_grad=True)
     d = math.sqrt(5 * 0.3)

@@ -77,7 +77,7 @@ def test_ways_back_are_the_derivatives(name: str) -> None:
 
 
 def test_shared_units_follow_their_formula() -> None:
-    model, rows = random_rows("nas_cifar10", 2, seed=3)
+    _, rows = random_rows("nas_cifar10", 2, seed=3)
     layout, priors = Layout(load_space("nas_cifar10")), Priors()
     units = max(layout.types, key=len)
     kernel = SharedUnits(layout, units, priors, -1.0)
