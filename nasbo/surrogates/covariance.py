@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from nasbo.surrogates.layout import Rows
 from nasbo.surrogates.pairs import PairTerm
 
 Array = NDArray[np.float64]
+ALL = slice(None)
 Pull = Callable[[Array, Array], None]
 """Takes the derivative of a loss by the covariances, and adds to its derivative by features.
 
@@ -49,16 +50,24 @@ class Table:
         )
 
 
+class Fixed(Protocol):
+    """A kernel under some hyperparameters, against rows that stay the same."""
+
+    def gram(self, rows: Table) -> tuple[Array, Pull]:
+        """Covariances of rows with those that stay, shape (n, m)."""
+
+    def diagonal(self, rows: Table) -> tuple[Array, Pull]:
+        """Variances of rows, shape (n,)."""
+
+
 class Kernel(Protocol):
-    """A part of the covariance; ``features`` decides what the other methods are given."""
+    """A part of the covariance."""
 
-    def features(self, rows: Table) -> Any: ...
+    def against(self, theta: Array, seen: Table) -> Fixed:
+        """The kernel under ``theta``, shape (p,), with all worked out that concerns ``seen``."""
 
-    def gram(self, theta: Array, left: Any, right: Any) -> tuple[Array, Pull]: ...
-
-    def diagonal(self, theta: Array, rows: Any) -> tuple[Array, Pull]: ...
-
-    def pair_terms(self, rows: Any) -> list[PairTerm]: ...
+    def pair_terms(self, rows: Table) -> list[PairTerm]:
+        """The pairs of active units of the rows, for the fit."""
 
 
 def squared_distances(left: Array, right: Array) -> Array:
@@ -90,7 +99,8 @@ class Matern:
         squared *= decay
         return cls(squared, d, decay)
 
-    def slopes(self) -> Array:
-        """Derivative by the squared distance, -5/6 (1 + d) exp(-d), finite at 0."""
-        result: Array = (-5.0 / 6.0) * (1.0 + self.distances) * self.decay
+    def slopes(self, at: int | slice = ALL) -> Array:
+        """Derivative by the squared distance, -5/6 (1 + d) exp(-d), finite at 0; or a part."""
+        result: Array = (1.0 + self.distances[at]) * self.decay[at]
+        result *= -5.0 / 6.0
         return result

@@ -7,7 +7,6 @@ handed to autograd as one step.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,27 +23,64 @@ Back = Callable[[Array, Array], Array]
 """Derivatives of a loss by means and variances, (n,) each, to that by features, (n, n_features)."""
 
 
-@dataclass(frozen=True)
 class Member:
-    """One vector of hyperparameters, shape (p,), the GP conditioned under it, and its share."""
+    """The GP under one vector of hyperparameters, and its share in the mixture.
 
-    theta: Array
+    Args:
+        kernels: which sum up to the covariance.
+        theta: the hyperparameters, shape (p,).
+        seen: the rows it is conditioned on.
+        share: of the mixture.
+    """
+
     conditioned: Conditioned
-    share: float
 
+    def __init__(
+        self, kernels: Sequence[Kernel], theta: Array, seen: Table, share: float = 1.0
+    ) -> None:
+        self.kernels, self.theta, self.seen, self.share = kernels, theta, seen, share
+        self._fixed = [kernel.against(theta, seen) for kernel in kernels]
 
-def gram(kernels: Sequence[Kernel], theta: Array, left: list[Any], right: list[Any]) -> Array:
-    """Covariances of rows and rows, shape (n, m), given what each kernel knows of them."""
-    parts = zip(kernels, left, right, strict=True)
-    return np.sum([kernel.gram(theta, a, b)[0] for kernel, a, b in parts], axis=0)
+    def cross(self, rows: Table) -> Array:
+        """Covariances of rows with those it is conditioned on, shape (n, m)."""
+        return _total([fixed.gram(rows)[0] for fixed in self._fixed])
+
+    def gram(self, rows: Table) -> Array:
+        """Covariances among rows, shape (n, n)."""
+        return Member(self.kernels, self.theta, rows).cross(rows)
+
+    def joint(self, rows: Table) -> tuple[Tensor, Tensor]:
+        """Mean, shape (n,), and covariance, shape (n, n), of rows."""
+        cross, K = torch.from_numpy(self.cross(rows)), torch.from_numpy(self.gram(rows))
+        return self.conditioned.joint(cross, K)
+
+    def moments(self, rows: Table) -> tuple[Array, Array, Back]:
+        """Mean and variance, shape (n,) each, and the way back to the features."""
+        grams = [fixed.gram(rows) for fixed in self._fixed]
+        diagonals = [fixed.diagonal(rows) for fixed in self._fixed]
+        cross = _total([K for K, _ in grams])
+        factor, alpha = self.conditioned.factor.numpy(), self.conditioned.alpha.numpy()
+        solved = _solve(factor, cross.T)
+        raw = _total([v for v, _ in diagonals]) - np.einsum("nm,nm->m", solved, solved)
+
+        def back(by_mean: Array, by_variance: Array) -> Array:
+            by_variance = np.where(raw > MIN_VARIANCE, by_variance, 0.0)
+            weights = _solve(factor, solved, is_transposed=True).T
+            by_gram = by_mean[:, None] * alpha - 2.0 * by_variance[:, None] * weights
+            by_features = np.zeros(rows.features.shape)
+            for (_, pull), (_, pull_diagonal) in zip(grams, diagonals, strict=True):
+                pull(by_gram, by_features)
+                pull_diagonal(by_variance, by_features)
+            return by_features
+
+        return cross @ alpha, np.maximum(raw, MIN_VARIANCE), back
 
 
 class Mixture:
-    """The equal or weighted mixture of members that have seen the same rows."""
+    """The mixture of members that have seen the same rows."""
 
-    def __init__(self, kernels: Sequence[Kernel], seen: Table, members: Sequence[Member]) -> None:
-        self.kernels, self.seen, self.members = kernels, seen, list(members)
-        self.features = [kernel.features(seen) for kernel in kernels]
+    def __init__(self, members: Sequence[Member]) -> None:
+        self.members = list(members)
 
     def posterior(self, features: Tensor, active: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and variance, shape (n,) each, differentiable in ``features``.
@@ -58,60 +94,27 @@ class Mixture:
 
     def joint(self, rows: Table) -> tuple[Tensor, Tensor]:
         """Mean, shape (n,), and covariance, shape (n, n), of rows."""
-        known = [kernel.features(rows) for kernel in self.kernels]
-        mean, second = torch.zeros(len(rows.features)), torch.zeros(())
-        moments = []
-        for member in self.members:
-            cross = torch.from_numpy(gram(self.kernels, member.theta, known, self.features))
-            K = torch.from_numpy(gram(self.kernels, member.theta, known, known))
-            moments.append((member.share, *member.conditioned.joint(cross, K)))
+        moments = [(member.share, *member.joint(rows)) for member in self.members]
         mean = torch.stack([share * m for share, m, _ in moments]).sum(0)
-        second = torch.stack([s * (c + torch.outer(m - mean, m - mean)) for s, m, c in moments])
-        return mean, second.sum(0)
+        parts = [s * (c + torch.outer(m - mean, m - mean)) for s, m, c in moments]
+        return mean, torch.stack(parts).sum(0)
 
     def moments(self, rows: Table) -> tuple[Array, Array, Back]:
         """Mean and variance, shape (n,) each, and the way back to the features."""
-        known = [kernel.features(rows) for kernel in self.kernels]
-        parts = [self._member(member, known, rows.features.shape) for member in self.members]
-        shares = [member.share for member in self.members]
-        if len(parts) == 1:
-            return parts[0]
-        pairs = list(zip(shares, parts, strict=True))
-        mean = np.sum([share * part[0] for share, part in pairs], axis=0)
-        variance = np.sum([s * (part[1] + (part[0] - mean) ** 2) for s, part in pairs], axis=0)
+        if len(self.members) == 1:
+            return self.members[0].moments(rows)
+        parts = [(member.share, *member.moments(rows)) for member in self.members]
+        mean = _total([share * own for share, own, _, _ in parts])
+        variance = _total([s * (v + (own - mean) ** 2) for s, own, v, _ in parts])
 
         def back(by_mean: Array, by_variance: Array) -> Array:
             total = np.zeros(rows.features.shape)
-            for share, (own_mean, _, own_back) in pairs:
-                slope = by_mean + 2.0 * by_variance * (own_mean - mean)
+            for share, own, _, own_back in parts:
+                slope = by_mean + 2.0 * by_variance * (own - mean)
                 total += own_back(share * slope, share * by_variance)
             return total
 
         return mean, variance, back
-
-    def _member(
-        self, member: Member, known: list[Any], shape: tuple[int, ...]
-    ) -> tuple[Array, Array, Back]:
-        theta, conditioned = member.theta, member.conditioned
-        triples = list(zip(self.kernels, known, self.features, strict=True))
-        grams = [kernel.gram(theta, here, there) for kernel, here, there in triples]
-        diagonals = [kernel.diagonal(theta, here) for kernel, here, _ in triples]
-        cross = np.sum([K for K, _ in grams], axis=0)
-        factor, alpha = conditioned.factor.numpy(), conditioned.alpha.numpy()
-        solved = _solve(factor, cross.T)
-        raw = np.sum([K for K, _ in diagonals], axis=0) - np.einsum("nm,nm->m", solved, solved)
-
-        def back(by_mean: Array, by_variance: Array) -> Array:
-            by_variance = np.where(raw > MIN_VARIANCE, by_variance, 0.0)
-            weights = _solve(factor, solved, is_transposed=True).T
-            by_gram = by_mean[:, None] * alpha - 2.0 * by_variance[:, None] * weights
-            by_features = np.zeros(shape)
-            for (_, pull), (_, pull_diagonal) in zip(grams, diagonals, strict=True):
-                pull(by_gram, by_features)
-                pull_diagonal(by_variance, by_features)
-            return by_features
-
-        return cross @ alpha, np.maximum(raw, MIN_VARIANCE), back
 
 
 class _Moments(torch.autograd.Function):
@@ -129,6 +132,13 @@ class _Moments(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
         by_mean, by_variance = (gradient.numpy() for gradient in gradients)
         return torch.from_numpy(ctx.back(by_mean, by_variance)), None, None
+
+
+def _total(parts: Sequence[Array]) -> Array:
+    total = parts[0].copy()
+    for part in parts[1:]:
+        total += part
+    return total
 
 
 def _solve(factor: Array, right: Array, is_transposed: bool = False) -> Array:

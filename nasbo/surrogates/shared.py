@@ -39,6 +39,17 @@ class SharedFeatures(NamedTuple):
     row: Places
     n: int
 
+    @property
+    def is_distinct(self) -> bool:
+        """Whether the active units are the distinct ones, in their order."""
+        return len(self.which) == len(self.values)
+
+    @property
+    def starts(self) -> tuple[Places, Places]:
+        """The rows that have any unit, and where the units of each begin."""
+        rows, starts = np.unique(self.row, return_index=True)
+        return rows, starts
+
     def part(self, start: int, end: int) -> SharedFeatures:
         """The rows from ``start`` to ``end``; the distinct values stay."""
         a, b = np.searchsorted(self.row, (start, end))
@@ -54,7 +65,7 @@ class SharedUnits:
     """
 
     def __init__(self, layout: Layout, units: Sequence[int], priors: Priors, weight: float) -> None:
-        self._columns = np.array([unit_columns(layout, unit) for unit in units])
+        self.columns = np.array([unit_columns(layout, unit) for unit in units])
         self._places = np.array([layout.units[unit].index for unit in units], dtype=np.float64)
         self._gates = np.array([layout.unit_gate(unit) for unit in units])
         n = len(layout.units[units[0]].columns)
@@ -67,63 +78,22 @@ class SharedUnits:
     def features(self, rows: Table) -> SharedFeatures:
         """The active units of this type, row after row."""
         row, unit = np.nonzero(rows.active[:, self._gates])
-        values = rows.features[row[:, None], self._columns[unit]]
+        values = rows.features[row[:, None], self.columns[unit]]
         which = np.arange(len(row))
         if len(row) >= MIN_REPEATED:
-            first, which = _distinct(values)
-            values = values[first]
+            first, others = _distinct(values)
+            if len(first) < len(row):
+                values, which = values[first], others
         return SharedFeatures(values, which, unit, row, len(rows.features))
 
-    def gram(self, theta: Array, left: SharedFeatures, right: SharedFeatures) -> tuple[Array, Pull]:
-        """Covariances, shape (n, m), of rows and rows."""
-        scale = np.exp(-theta[self._scales])
-        near, far = left.values * scale, right.values * scale
-        matern = Matern.of(squared_distances(near, far))
-        relation = self._relation(theta)
-        K = np.zeros((left.n, right.n))
-        step = max(1, MAX_PAIRS * left.n // max(1, len(left.row) * len(right.row)))
-        for start in range(0, left.n, step):
-            part = left.part(start, min(start + step, left.n))
-            pairs = _spread(matern.values, part.which, right.which)
-            pairs *= relation[part.unit][:, right.unit]
-            K[start : start + step] = _sum_by_row(pairs, part, right)
+    def against(self, theta: Array, seen: Table) -> FixedPairs:
+        """The kernel under some hyperparameters, against some rows."""
+        return FixedPairs(self, np.exp(-theta[self._scales]), self._relation(theta), seen)
 
-        def pull(by_gram: Array, by_features: Array) -> None:
-            slopes = _spread(matern.slopes(), left.which, right.which)
-            slopes *= relation[left.unit][:, right.unit]
-            slopes *= by_gram[left.row][:, right.row]
-            here = near[left.which]
-            moved = slopes.sum(1)[:, None] * here - slopes @ far[right.which]
-            by_features[left.row[:, None], self._columns[left.unit]] += 2.0 * moved * scale
-
-        return K, pull
-
-    def diagonal(self, theta: Array, rows: SharedFeatures) -> tuple[Array, Pull]:
-        """Variances, shape (n,)."""
-        relation, scale = self._relation(theta), np.exp(-theta[self._scales])
-        alone = np.zeros(rows.n)
-        np.add.at(alone, rows.row, relation.diagonal()[rows.unit])
-        first, second = _pairs_within(rows.row)
-        if not len(first):
-            return alone, lambda *_: None
-        near = rows.values[rows.which] * scale
-        between = near[first] - near[second]
-        matern = Matern.of((between * between).sum(1))
-        weights = 2.0 * relation[rows.unit[first], rows.unit[second]]
-        np.add.at(alone, rows.row[first], weights * matern.values)
-
-        def pull(by_diagonal: Array, by_features: Array) -> None:
-            slopes = 2.0 * matern.slopes() * weights * by_diagonal[rows.row[first]]
-            moved = slopes[:, None] * between * scale
-            columns = self._columns[rows.unit]
-            np.add.at(by_features, (rows.row[first][:, None], columns[first]), moved)
-            np.add.at(by_features, (rows.row[second][:, None], columns[second]), -moved)
-
-        return alone, pull
-
-    def pair_terms(self, rows: SharedFeatures) -> list[PairTerm]:
+    def pair_terms(self, rows: Table) -> list[PairTerm]:
         """The pairs of active units of rows i <= j, for the fit."""
-        row, unit = rows.row, rows.unit
+        units = self.features(rows)
+        row, unit = units.row, units.unit
         left, right = np.nonzero(row[:, None] <= row[None, :])
         if not len(left):
             return []
@@ -131,9 +101,9 @@ class SharedUnits:
         same = (unit[left] == unit[right]).astype(np.float64)
         gap = np.abs(place[left] - place[right])
         scales, groups = np.unique(self._scales, return_inverse=True)
-        distances = grouped_distances(rows.values[rows.which], left, right, groups, len(scales))
+        distances = grouped_distances(units.values[units.which], left, right, groups, len(scales))
         sharing = Sharing(same, gap, self._sharing, self._reach)
-        cells = row[left] * rows.n + row[right]
+        cells = row[left] * units.n + row[right]
         return [PairTerm(cells, distances, scales, self._weight, sharing)]
 
     def _relation(self, theta: Array) -> Array:
@@ -145,32 +115,84 @@ class SharedUnits:
         return math.exp(theta[self._weight]) * relation
 
 
-def _spread(distinct: Array, left: Places, right: Places) -> Array:
-    """The values of all pairs, shape (k, l), a copy, from those of the distinct ones."""
-    n, m = distinct.shape
-    rows = distinct if len(left) == n and _is_range(left) else distinct[left]
-    if len(right) == m and _is_range(right):
-        return rows.copy() if rows is distinct else rows
-    return rows[:, right]
+class FixedPairs:
+    """The units of a type under some hyperparameters, against those of ``m`` rows.
 
+    Args:
+        kernel: whose units they are.
+        scales: inverse lengthscales, shape (width,).
+        relation: R, shape (n_units, n_units).
+        seen: the rows.
+    """
 
-def _is_range(places: Places) -> bool:
-    return len(places) == 0 or bool((places == np.arange(len(places))).all())
+    def __init__(self, kernel: SharedUnits, scales: Array, relation: Array, seen: Table) -> None:
+        self._kernel, self._scales, self._relation = kernel, scales, relation
+        self._seen = kernel.features(seen)
+        self._far = self._seen.values * scales
+        self._others, self._starts = self._seen.starts
+        self._relation_seen = relation[:, self._seen.unit]
+        self._is_distinct = len(self._far) == len(self._seen.which)
 
+    def gram(self, rows: Table) -> tuple[Array, Pull]:
+        """Covariances, shape (n, m)."""
+        left = self._kernel.features(rows)
+        near = left.values * self._scales
+        matern = Matern.of(squared_distances(near, self._far))
+        K = np.zeros((left.n, self._seen.n))
+        n_pairs = len(left.row) * len(self._seen.row)
+        step = max(1, MAX_PAIRS * left.n // max(1, n_pairs))
+        for start in range(0, left.n if n_pairs else 0, step):
+            part = left.part(start, min(start + step, left.n)) if step < left.n else left
+            pairs = self._spread(matern.values, part) * self._relation_seen[part.unit]
+            self._add_by_row(K[start : start + step], part, pairs)
 
-def _sum_by_row(pairs: Array, left: SharedFeatures, right: SharedFeatures) -> Array:
-    """Pairs of units, shape (k, l), summed up by pairs of rows, shape (n, m)."""
-    K = np.zeros((left.n, right.n))
-    if not pairs.size:
-        return K
-    rows, first = np.unique(left.row, return_index=True)
-    others, start = np.unique(right.row, return_index=True)
-    if len(first) < len(left.row):
-        pairs = np.add.reduceat(pairs, first, axis=0)
-    if len(start) < len(right.row):
-        pairs = np.add.reduceat(pairs, start, axis=1)
-    K[rows[:, None], others] = pairs
-    return K
+        def pull(by_gram: Array, by_features: Array) -> None:
+            slopes = self._spread(matern.slopes(), left) * self._relation_seen[left.unit]
+            slopes *= by_gram[left.row][:, self._seen.row]
+            moved = slopes.sum(1)[:, None] * near[left.which]
+            moved -= slopes @ (self._far if self._is_distinct else self._far[self._seen.which])
+            columns = self._kernel.columns[left.unit]
+            by_features[left.row[:, None], columns] += 2.0 * moved * self._scales
+
+        return K, pull
+
+    def diagonal(self, rows: Table) -> tuple[Array, Pull]:
+        """Variances, shape (n,)."""
+        left, relation = self._kernel.features(rows), self._relation
+        variances = np.bincount(left.row, relation.diagonal()[left.unit], left.n)
+        first, second = _pairs_within(left.row)
+        if not len(first):
+            return variances, lambda *_: None
+        near = left.values[left.which] * self._scales
+        between = near[first] - near[second]
+        matern = Matern.of((between * between).sum(1))
+        weights = 2.0 * relation[left.unit[first], left.unit[second]]
+        variances += np.bincount(left.row[first], weights * matern.values, left.n)
+
+        def pull(by_diagonal: Array, by_features: Array) -> None:
+            slopes = 2.0 * matern.slopes() * weights * by_diagonal[left.row[first]]
+            moved = slopes[:, None] * between * self._scales
+            columns = self._kernel.columns[left.unit]
+            np.add.at(by_features, (left.row[first][:, None], columns[first]), moved)
+            np.add.at(by_features, (left.row[second][:, None], columns[second]), -moved)
+
+        return variances, pull
+
+    def _spread(self, distinct: Array, left: SharedFeatures) -> Array:
+        """The values of all pairs, shape (k, l), from those of the distinct ones."""
+        rows = distinct if left.is_distinct else distinct[left.which]
+        return rows if self._is_distinct else rows[:, self._seen.which]
+
+    def _add_by_row(self, K: Array, left: SharedFeatures, pairs: Array) -> None:
+        """Sum pairs of units, shape (k, l), up by pairs of rows, shape (n, m)."""
+        if not pairs.size:
+            return
+        rows, starts = left.starts
+        if len(starts) < len(left.row):
+            pairs = np.add.reduceat(pairs, starts, axis=0)
+        if len(self._starts) < len(self._seen.row):
+            pairs = np.add.reduceat(pairs, self._starts, axis=1)
+        K[rows[:, None], self._others] = pairs
 
 
 def _pairs_within(row: Places) -> tuple[Places, Places]:

@@ -6,12 +6,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nasbo.surrogates.covariance import Array, Matern, Pull, Table, squared_distances
+from nasbo.surrogates.covariance import Array, Matern, Pull, Table
 from nasbo.surrogates.pairs import PairTerm, grouped_distances
-
-Places = NDArray[np.intp]
 
 
 class SingleUnit(NamedTuple):
@@ -32,27 +29,6 @@ class SingleUnit(NamedTuple):
     is_smooth: bool = True
 
 
-class SingleFeatures(NamedTuple):
-    """The units that exist in any of ``n`` rows.
-
-    Attributes:
-        units: which units, shape (k,).
-        values: their features, shape (k, n, width).
-        active: 1 where a row has the unit, shape (k, n).
-    """
-
-    units: Places
-    values: Array
-    active: Array
-
-    def only(self, units: Places) -> SingleFeatures:
-        """The features of some of these units."""
-        if len(units) == len(self.units):
-            return self
-        at = np.searchsorted(self.units, units)
-        return SingleFeatures(units, self.values[at], self.active[at])
-
-
 class SingleUnits:
     """k(x, x') = sum over units active in both of w_u Matérn_u(u - u')."""
 
@@ -60,57 +36,81 @@ class SingleUnits:
         self.units = list(units)
         width = max(len(unit.columns) for unit in units)
         pads = [[0] * (width - len(unit.columns)) for unit in units]
-        self._columns = np.array([u.columns + p for u, p in zip(units, pads, strict=True)])
+        self.columns = np.array([u.columns + p for u, p in zip(units, pads, strict=True)])
         self._scales = np.array([u.scales + p for u, p in zip(units, pads, strict=True)])
         self._real = np.array(
             [[1.0] * len(u.columns) + [0.0] * len(p) for u, p in zip(units, pads, strict=True)]
         )
         self._weights = np.array([unit.weight for unit in units])
-        self._gates = np.array([unit.gate for unit in units])
+        self.gates = np.array([unit.gate for unit in units])
 
-    def features(self, rows: Table) -> SingleFeatures:
-        """What the kernel needs to know of the rows."""
-        active = rows.active[:, self._gates].T.astype(np.float64)
-        units = np.flatnonzero(active.any(1))
-        values = rows.features.T[self._columns[units]].transpose(0, 2, 1)
-        return SingleFeatures(units, np.ascontiguousarray(values), active[units])
+    def against(self, theta: Array, seen: Table) -> FixedUnits:
+        """The kernel under some hyperparameters, against some rows."""
+        scales = np.exp(-theta[self._scales]) * self._real
+        return FixedUnits(self, scales, np.exp(theta[self._weights]), seen)
 
-    def gram(self, theta: Array, left: SingleFeatures, right: SingleFeatures) -> tuple[Array, Pull]:
-        """Covariances, shape (n, m), of rows and rows."""
-        common = left.units[np.isin(left.units, right.units, assume_unique=True)]
-        left, right = left.only(common), right.only(common)
-        scale = (np.exp(-theta[self._scales[common]]) * self._real[common])[:, None]
-        near, far = left.values * scale, right.values * scale
-        matern = Matern.of(squared_distances(near, far))
-        gate = np.exp(theta[self._weights[common]])[:, None, None] * left.active[:, :, None]
-        K = np.einsum("knm,kn,km->nm", matern.values, gate[:, :, 0], right.active)
-
-        def pull(by_gram: Array, by_features: Array) -> None:
-            smooth = [at for at, unit in enumerate(common) if self.units[unit].is_smooth]
-            slopes = matern.slopes()
-            for at in smooth:
-                unit = self.units[common[at]]
-                slope = slopes[at] * gate[at] * right.active[at] * by_gram
-                moved = slope.sum(1)[:, None] * near[at] - slope @ far[at]
-                width = len(unit.columns)
-                by_features[:, unit.columns] += 2.0 * (moved * scale[at])[:, :width]
-
-        return K, pull
-
-    def diagonal(self, theta: Array, rows: SingleFeatures) -> tuple[Array, Pull]:
-        """Variances, shape (n,); they do not depend on the features."""
-        return np.exp(theta[self._weights[rows.units]]) @ rows.active, lambda *_: None
-
-    def pair_terms(self, rows: SingleFeatures) -> list[PairTerm]:
+    def pair_terms(self, rows: Table) -> list[PairTerm]:
         """The pairs of rows in which each unit is active, for the fit."""
-        n = rows.active.shape[1]
+        n = len(rows.features)
         terms = []
-        for at, unit in enumerate(self.units[number] for number in rows.units.tolist()):
-            members = np.flatnonzero(rows.active[at])
+        for unit in self.units:
+            members = np.flatnonzero(rows.active[:, unit.gate])
+            if not len(members):
+                continue
             upper_i, upper_j = np.triu_indices(len(members))
             left, right = members[upper_i], members[upper_j]
-            values = rows.values[at][:, : len(unit.columns)]
             scales, groups = np.unique(unit.scales, return_inverse=True)
+            values = rows.features[:, unit.columns]
             distances = grouped_distances(values, left, right, groups, len(scales))
             terms.append(PairTerm(left * n + right, distances, scales, unit.weight))
         return terms
+
+
+class FixedUnits:
+    """The units under some hyperparameters, against ``m`` rows.
+
+    Args:
+        kernel: whose units they are, k in all.
+        scales: inverse lengthscales, 0 in the padding, shape (k, width).
+        weights: of the units, shape (k,).
+        seen: the rows.
+    """
+
+    def __init__(self, kernel: SingleUnits, scales: Array, weights: Array, seen: Table) -> None:
+        self._kernel, self._scales, self._weights = kernel, scales, weights
+        active = seen.active[:, kernel.gates].T
+        self._is_present = active.any(1)
+        self._gate = active * weights[:, None]
+        self._far = seen.features.T[kernel.columns] * scales[:, :, None]
+        self._lengths = np.einsum("kwm,kwm->km", self._far, self._far)
+
+    def gram(self, rows: Table) -> tuple[Array, Pull]:
+        """Covariances, shape (n, m)."""
+        kernel = self._kernel
+        active = rows.active[:, kernel.gates]
+        units = np.flatnonzero(active.any(0) & self._is_present)
+        scales, far = self._scales[units], self._far[units]
+        near = rows.features.T[kernel.columns[units]] * scales[:, :, None]
+        squared = np.matmul(near.transpose(0, 2, 1), far)
+        squared *= -2.0
+        squared += np.einsum("kwn,kwn->kn", near, near)[:, :, None]
+        squared += self._lengths[units][:, None]
+        matern = Matern.of(np.maximum(squared, 0.0, out=squared))
+        both = active.T[units][:, :, None] * self._gate[units][:, None]
+        K = np.einsum("knm,knm->nm", matern.values, both)
+
+        def pull(by_gram: Array, by_features: Array) -> None:
+            for at, number in enumerate(units):
+                unit = kernel.units[number]
+                if not unit.is_smooth:
+                    continue
+                slopes = matern.slopes(at) * both[at] * by_gram
+                moved = near[at] * slopes.sum(1) - far[at] @ slopes.T
+                width = len(unit.columns)
+                by_features[:, unit.columns] += 2.0 * (moved * scales[at][:, None])[:width].T
+
+        return K, pull
+
+    def diagonal(self, rows: Table) -> tuple[Array, Pull]:
+        """Variances, shape (n,); they do not depend on the features."""
+        return rows.active[:, self._kernel.gates] @ self._weights, lambda *_: None

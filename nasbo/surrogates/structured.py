@@ -12,8 +12,6 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import torch
@@ -29,7 +27,7 @@ from nasbo.surrogates.exact import Conditioned
 from nasbo.surrogates.kernels import LENGTHSCALE_SD, Priors, lengthscale_mean
 from nasbo.surrogates.layout import Layout, Rows
 from nasbo.surrogates.maximum import maximise_density
-from nasbo.surrogates.mixture import Member, Mixture, gram
+from nasbo.surrogates.mixture import Member, Mixture
 from nasbo.surrogates.pairs import PairTerm
 from nasbo.surrogates.shared import SharedUnits, per_feature, unit_columns
 from nasbo.surrogates.single import SingleUnit, SingleUnits
@@ -76,8 +74,7 @@ class StructuredGP(Surrogate):
         observed = Table.of(self._rows(observations.batches))
         chosen = _subset(z)
         self.theta = self._maximise(observed.take(chosen), z[chosen])
-        self._mixture = Mixture(self._kernels, observed, [])
-        self._mixture.members = [self._member(self.theta, z)]
+        self._mixture = Mixture([self._member(self.theta, observed, z)])
         self._incumbent = float(self._mixture.moments(observed)[0].max())
 
     def posteriors(self, batches: Batches) -> tuple[Tensor, Tensor]:
@@ -95,25 +92,25 @@ class StructuredGP(Surrogate):
             return self
         extended = copy.copy(self)
         pending = Table.of(self._rows(as_batches(subspaces, x)))
-        known = [kernel.features(pending) for kernel in self._kernels]
-        members = [self._extended(member, known) for member in self._mixture.members]
-        extended._mixture = Mixture(self._kernels, self._mixture.seen.join(pending), members)
+        members = [self._extended(member, pending) for member in self._mixture.members]
+        extended._mixture = Mixture(members)
         return extended
 
-    def _member(self, theta: Array, z: Array, share: float = 1.0) -> Member:
-        """The GP under some hyperparameters, conditioned on the rows of the mixture."""
-        seen = self._mixture.features
-        K = torch.from_numpy(gram(self._kernels, theta, seen, seen))
-        conditioned = Conditioned.on(self._noisy(theta, K), torch.from_numpy(z))
-        return Member(theta, conditioned, share)
+    def _member(self, theta: Array, seen: Table, z: Array, share: float = 1.0) -> Member:
+        """The GP under some hyperparameters, conditioned on rows and their scores."""
+        member = Member(self._kernels, theta, seen, share)
+        K = self._noisy(theta, member.cross(seen))
+        member.conditioned = Conditioned.on(K, torch.from_numpy(z))
+        return member
 
-    def _extended(self, member: Member, known: list[Any]) -> Member:
-        theta, seen = member.theta, self._mixture.features
-        cross = torch.from_numpy(gram(self._kernels, theta, known, seen))
-        K = torch.from_numpy(gram(self._kernels, theta, known, known))
-        return replace(
-            member, conditioned=member.conditioned.extended(cross, self._noisy(theta, K))
-        )
+    def _extended(self, member: Member, pending: Table) -> Member:
+        """A member that is also conditioned on pending rows, at their mean."""
+        seen = member.seen.join(pending)
+        extended = Member(self._kernels, member.theta, seen, member.share)
+        cross = torch.from_numpy(member.cross(pending))
+        K = self._noisy(member.theta, member.gram(pending))
+        extended.conditioned = member.conditioned.extended(cross, K)
+        return extended
 
     def _whole(self) -> SingleUnit:
         """S: one always active unit of all columns."""
@@ -169,14 +166,14 @@ class StructuredGP(Surrogate):
             return rows
         return Rows(torch.cat([rows.features, self._encode(batches)], 1), rows.active)
 
-    def _noisy(self, theta: Array, K: Tensor) -> Tensor:
-        variance = math.exp(theta[self._noise]) + JITTER
-        return K + variance * torch.eye(len(K), dtype=K.dtype)
+    def _noisy(self, theta: Array, K: Array) -> Tensor:
+        """A kernel matrix, shape (n, n), with the noise on its diagonal."""
+        return torch.from_numpy(K + (math.exp(theta[self._noise]) + JITTER) * np.eye(len(K)))
 
     def _maximise(self, rows: Table, z: Array) -> Array:
         terms: list[PairTerm] = []
         for kernel in self._kernels:
-            terms += kernel.pair_terms(kernel.features(rows))
+            terms += kernel.pair_terms(rows)
         evidence = Evidence(terms, z, self.priors, self._noise)
         return maximise_density(evidence, self.priors)
 

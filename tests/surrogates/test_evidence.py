@@ -13,21 +13,19 @@ from nasbo.surrogates.base import FitError
 from nasbo.surrogates.covariance import Table
 from nasbo.surrogates.evidence import JITTER, Evidence
 from nasbo.surrogates.maximum import maximise_density
-from nasbo.surrogates.mixture import gram
+from nasbo.surrogates.mixture import Member
 from nasbo.surrogates.structured import StructuredGP
 
 
-def evidence_of(name: str, n: int) -> tuple[StructuredGP, Evidence, np.ndarray, list]:
+def evidence_of(name: str, n: int) -> tuple[StructuredGP, Evidence, np.ndarray, Table]:
     space, rng = load_space(name), np.random.default_rng(0)
     subspaces = [space.random_subspace(rng) for _ in range(n)]
     batches = [(s, torch.from_numpy(s.sample(1, rng))) for s in subspaces]
     model = StructuredGP(space)
     rows = Table.of(model._rows(batches))
     y = rng.standard_normal(n)
-    known = [kernel.features(rows) for kernel in model._kernels]
-    pairs = zip(model._kernels, known, strict=True)
-    terms = [term for kernel, features in pairs for term in kernel.pair_terms(features)]
-    return model, Evidence(terms, y, model.priors, model._noise), y, known
+    terms = [term for kernel in model._kernels for term in kernel.pair_terms(rows)]
+    return model, Evidence(terms, y, model.priors, model._noise), y, rows
 
 
 @pytest.mark.parametrize("name", ["cash", "nas_cifar10", "nas_cifar10_conditional"])
@@ -36,7 +34,7 @@ def test_value_is_the_negative_log_posterior(name: str) -> None:
     rng = np.random.default_rng(1)
     means, sds = np.array(model.priors.means), np.array(model.priors.sds)
     theta = means + 0.3 * rng.standard_normal(len(means))
-    K = gram(model._kernels, theta, rows, rows)
+    K = Member(model._kernels, theta, rows).cross(rows)
     K += (math.exp(theta[model._noise]) + JITTER) * np.eye(15)
     _, log_determinant = np.linalg.slogdet(K)
     likelihood = -0.5 * (y @ np.linalg.solve(K, y) + log_determinant + 15 * math.log(2 * math.pi))

@@ -13,7 +13,7 @@ from nasbo.surrogates import shared
 from nasbo.surrogates.covariance import Matern, Table, squared_distances
 from nasbo.surrogates.kernels import Priors
 from nasbo.surrogates.layout import Layout
-from nasbo.surrogates.mixture import gram
+from nasbo.surrogates.mixture import Member
 from nasbo.surrogates.shared import SharedUnits, unit_columns
 from nasbo.surrogates.structured import StructuredGP
 
@@ -29,8 +29,7 @@ def random_rows(name: str, n: int, seed: int = 0) -> tuple[StructuredGP, Table]:
 
 
 def covariances(model: StructuredGP, rows: Table) -> np.ndarray:
-    known = [kernel.features(rows) for kernel in model._kernels]
-    return gram(model._kernels, model.theta, known, known)
+    return Member(model._kernels, model.theta, rows).cross(rows)
 
 
 @pytest.mark.parametrize("name", SPACES)
@@ -44,9 +43,8 @@ def test_kernel_is_symmetric_and_positive(name: str) -> None:
 def test_diagonals_agree_with_the_matrix(name: str) -> None:
     model, rows = random_rows(name, 12)
     for kernel in model._kernels:
-        known = kernel.features(rows)
-        whole = kernel.gram(model.theta, known, known)[0].diagonal()
-        assert np.allclose(kernel.diagonal(model.theta, known)[0], whole, atol=1e-12)
+        fixed = kernel.against(model.theta, rows)
+        assert np.allclose(fixed.diagonal(rows)[0], fixed.gram(rows)[0].diagonal(), atol=1e-12)
 
 
 @pytest.mark.parametrize("name", SPACES)
@@ -55,9 +53,9 @@ def test_ways_back_are_the_derivatives(name: str) -> None:
     rng = np.random.default_rng(1)
     rows = Table(rows.features + 0.1 * rng.random(rows.features.shape), rows.active)
     for kernel in model._kernels:
-        there = kernel.features(rows)
-        K, pull = kernel.gram(model.theta, there, there)
-        variances, pull_diagonal = kernel.diagonal(model.theta, there)
+        fixed = kernel.against(model.theta, rows)
+        K, pull = fixed.gram(rows)
+        variances, pull_diagonal = fixed.diagonal(rows)
         by_gram, by_diagonal = rng.random(K.shape), rng.random(len(variances))
         slopes = np.zeros(rows.features.shape)
         pull(by_gram, slopes)
@@ -67,9 +65,9 @@ def test_ways_back_are_the_derivatives(name: str) -> None:
             for step in (1e-6, -1e-6):
                 features = rows.features.copy()
                 features[2, column] += step
-                here = kernel.features(Table(features, rows.active))
-                loss = (kernel.gram(model.theta, here, there)[0] * by_gram).sum()
-                ends.append(loss + kernel.diagonal(model.theta, here)[0] @ by_diagonal)
+                here = Table(features, rows.active)
+                loss = (fixed.gram(here)[0] * by_gram).sum()
+                ends.append(loss + fixed.diagonal(here)[0] @ by_diagonal)
             slope = (ends[0] - ends[1]) / 2e-6
             is_smooth = not hasattr(kernel, "units") or all(u.is_smooth for u in kernel.units)
             if is_smooth or slope == 0.0:
@@ -103,8 +101,7 @@ def test_shared_units_follow_their_formula() -> None:
                 relation = (1 - rho) * (u == v) + rho * math.exp(-gap / reach)
                 correlation = Matern.of(squared_distances(unit(0, u), unit(1, v))).values.item()
                 expected += math.exp(log_weight) * relation * correlation
-    known = kernel.features(rows)
-    assert kernel.gram(theta, known, known)[0][0, 1] == pytest.approx(expected)
+    assert kernel.against(theta, rows).gram(rows)[0][0, 1] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("name", ["nas_cifar10", "nas_cifar10_conditional"])
