@@ -20,12 +20,12 @@ from nasbo.surrogates.exact import MIN_VARIANCE
 from nasbo.surrogates.kernel_gp import standard_scores
 from nasbo.surrogates.kernels import Priors
 from nasbo.surrogates.leaves import LeafKernels, PathDesign
-from nasbo.surrogates.marginal import NOISE, maximise_density
+from nasbo.surrogates.marginal import NOISE
+from nasbo.surrogates.maximum import FAILED, maximise_density
 from nasbo.surrogates.vertices import VertexTree
 
 Array = NDArray[np.float64]
 FEATURES = ("linear", "fourier")
-_FAILED = 1e6
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class TreeGP(Surrogate):
         """Find the hyperparameters by MAP and the posterior of weights and leaves."""
         z, self.scale = standard_scores(observations)
         self._take(list(observations.subspaces), list(observations.x), z)
-        self.theta = maximise_density(self.density, self.priors)
+        self.theta = torch.from_numpy(maximise_density(self.density, self.priors))
         with torch.no_grad():
             self._state = self._solve(self.theta)
             mean, _ = self.posteriors(observations.batches)
@@ -93,7 +93,7 @@ class TreeGP(Surrogate):
         try:
             loss = self._solve(leaf).loss
         except FitError:
-            return _FAILED, np.zeros_like(theta)
+            return FAILED, np.zeros_like(theta)
         means = torch.tensor(self.priors.means, dtype=torch.float64)
         sds = torch.tensor(self.priors.sds, dtype=torch.float64)
         loss = loss + 0.5 * (((leaf - means) / sds) ** 2).sum()
