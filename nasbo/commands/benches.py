@@ -6,10 +6,16 @@ from pathlib import Path
 
 import click
 
+from nasbo.commands import problems
+
 
 @click.group()
 def bench() -> None:
     """Measure what nasbo costs and brings, on this machine."""
+
+
+bench.add_command(problems.problems)
+bench.add_command(problems.tabulate)
 
 
 @bench.command("event-loop")
