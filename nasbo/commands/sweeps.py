@@ -57,6 +57,13 @@ def _sweep_options(command: F) -> F:
         click.option("--report-timeout", "report_timeout_s", metavar="TIME",
                      help="End and retry a trial that is silent for so long."),
         click.option("--keep-checkpoints", type=int, help="Of how many best trials. [default: 3]"),
+        click.option("--constraint", "constraints", multiple=True, metavar="'NAME<=NUMBER'",
+                     help="About any number of the trainer's summary, e.g. 'parameters<=2e6'."),
+        click.option("--repeats", type=click.IntRange(min=0),
+                     help="Train the best configs so many more times, with other seeds, outside "
+                     "the trials; they count with their mean. [default: 0]"),
+        click.option("--repeat-top", type=click.IntRange(min=1),
+                     help="How many best configs. [default: 3]"),
         click.option("--time-limit", "time_limit_s", metavar="TIME", help="E.g. 90s, 30m, 12h."),
         click.option("--stop-at", type=float, help="End when this value is reached."),
         click.option("--warm-start", metavar="DIR", help="Learn from another sweep's results."),
@@ -71,16 +78,20 @@ def _sweep_options(command: F) -> F:
 @_sweep_options
 @click.option("--dir", "folder", type=click.Path(path_type=Path), help="Default: runs/NAME-DATE.")
 @click.option("--or-resume", is_flag=True, help="Continue if the folder holds this sweep already.")
-def run(file: str, folder: Path | None, or_resume: bool, **given: Any) -> None:
+@click.option("--dry-run", is_flag=True, help="Say what it would cost; begin nothing.")
+def run(file: str, folder: Path | None, or_resume: bool, dry_run: bool, **given: Any) -> None:
     """Run a sweep over a space (or over a sweep file, with its settings) on Ray.
 
     \b
     nasbo run nas_cifar10 -o recipe=proxy --trials 40
     nasbo run my_space.yaml --trainer my_module:train --metric loss --mode min --trials 60
+    nasbo run nas_cifar10 -o recipe=proxy --constraint 'parameters<=2e6' --dry-run
     """
-    from nasbo.start import resume_sweep, start_sweep
+    from nasbo.start import plan_sweep, resume_sweep, start_sweep
     from nasbo.sweep import SETTINGS_FILE
 
+    if dry_run:
+        sys.exit(plan_sweep(file, given, console()))
     if or_resume and folder is not None and (folder / SETTINGS_FILE).exists():
         sys.exit(resume_sweep(folder, None, console()))
     sys.exit(start_sweep(file, folder, given, console()))
@@ -90,11 +101,18 @@ def run(file: str, folder: Path | None, or_resume: bool, **given: Any) -> None:
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--trials", type=click.IntRange(min=1), help="The new total of trials.")
 @click.option("--address", help="Of a Ray cluster, if it is another one now.")
-def resume(folder: Path, trials: int | None, address: str | None) -> None:
+@click.option("--repeats", type=click.IntRange(min=0), help="Of each of the best configs.")
+@click.option("--repeat-top", default=3, show_default=True, type=click.IntRange(min=1),
+              help="How many best configs, with --repeats.")  # fmt: skip
+def resume(
+    folder: Path, trials: int | None, address: str | None, repeats: int | None, repeat_top: int
+) -> None:
     """Continue a sweep that was interrupted, or extend one that has finished."""
+    from nasbo.history import Repeating
     from nasbo.start import resume_sweep
 
-    sys.exit(resume_sweep(folder, trials, console(), address))
+    repeating = None if repeats is None else Repeating(repeats, repeat_top)
+    sys.exit(resume_sweep(folder, trials, console(), address, repeating))
 
 
 @click.command()
