@@ -156,6 +156,11 @@ class History:
         return [trial for trial in self.configs if trial.source != "observed"]
 
     @property
+    def ran(self) -> list[Trial]:
+        """What was handed out to workers here: suggested trials and repeats."""
+        return [trial for trial in self.trials if trial.source != "observed"]
+
+    @property
     def n_suggested(self) -> int:
         return len(self.trials) - self._n_observed - len(self.repeats)
 

@@ -47,7 +47,7 @@ def start_sweep(file: str, folder: Path | None, given: Mapping[str, Any], consol
     name = f"{Path(sweep.space).stem}-{time.strftime('%Y%m%d-%H%M%S')}"
     folder = folder or Path("runs") / name
     create_folder(folder, sweep)
-    return _run(folder, sweep, space, None, console)
+    return run_in_words(folder, sweep, space, None, console)
 
 
 def plan_sweep(file: str, given: Mapping[str, Any], console: Console) -> int:
@@ -95,7 +95,7 @@ def resume_sweep(
         console.print(f"{folder}: has finished, {history.n_ended} of {budget} trials have ended")
         _conclude(folder, sweep, history, console)
         return 0
-    return _run(folder, sweep, space, n_trials, console)
+    return run_in_words(folder, sweep, space, n_trials, console)
 
 
 def _change_repeats(folder: Path, sweep: Sweep, space: Space, repeating: Repeating) -> None:
@@ -123,7 +123,10 @@ def show_best(folder: Path, console: Console) -> None:
     console.print(describe_best(history, history.best, _trainer_or_none(sweep)))
 
 
-def _run(folder: Path, sweep: Sweep, space: Space, n_trials: int | None, console: Console) -> int:
+def run_in_words(
+    folder: Path, sweep: Sweep, space: Space, n_trials: int | None, console: Console
+) -> int:
+    """Run a sweep whose folder is there, with its progress and its result in words."""
     budget = n_trials or sweep.trials
     goal = "maximising" if sweep.mode == "max" else "minimising"
     what = f"{goal} {sweep.metric or 'the value'} of {sweep.trainer}"

@@ -249,6 +249,11 @@ def create_folder(folder: Path, sweep: Sweep) -> Sweep:
     return sweep
 
 
+def trial_folder(folder: str | os.PathLike[str], number: int) -> Path:
+    """Where a trial of a sweep keeps its checkpoints and logs."""
+    return Path(folder) / "trials" / f"{number:05d}"
+
+
 def open_folder(folder: Path) -> tuple[Sweep, Space]:
     """The settings and the space of a sweep's folder."""
     file = folder / SETTINGS_FILE

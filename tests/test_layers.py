@@ -35,6 +35,7 @@ ROOMS: dict[str, set[str]] = {
     "nasbo.report": {"matplotlib", "numpy", "rich", "torch"},
     "nasbo.plan": {"numpy", "rich"},
     "nasbo.start": {"rich", "yaml"},
+    "nasbo.finish": {"rich", "yaml"},
     "nasbo.commands": {"click", "rich", "numpy"},
     "nasbo.cli": {"click"},
     "nasbo": set(),

@@ -1,4 +1,4 @@
-"""Words about sweeps: methods, run, resume, status, best, export."""
+"""Words about sweeps: methods, run, resume, finalize, status, best, export."""
 
 from __future__ import annotations
 
@@ -113,6 +113,65 @@ def resume(
 
     repeating = None if repeats is None else Repeating(repeats, repeat_top)
     sys.exit(resume_sweep(folder, trials, console(), address, repeating))
+
+
+@click.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option(
+    "--top",
+    default=3,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="How many of the best configs.",
+)
+@click.option("--recipe", help="Of the trainer. [default: the trainer's own for finalists]")
+@click.option(
+    "--seeds",
+    default=1,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="How often each is trained, with different seeds.",
+)
+@click.option(
+    "-o",
+    "--option",
+    "trainer_options",
+    multiple=True,
+    metavar="K=V",
+    help="For the trainer, on top of the recipe.",
+)
+@click.option(
+    "--choose",
+    default="validation",
+    show_default=True,
+    type=click.Choice(["validation", "test"]),
+    help="By which result the best finalist is chosen. With test its own test result "
+    "is optimistic, and the card says so.",
+)
+@click.option("--slots", help="Trainings at once, or auto. [default: as in the sweep]")
+@click.option("--cpus-per-trial", type=float)
+@click.option("--gpus-per-trial", type=float)
+@click.option("--address", help="Of a Ray cluster; default: as in the sweep.")  # fmt: skip
+def finalize(
+    folder: Path, top: int, recipe: str | None, seeds: int, choose: str, **given: Any
+) -> None:
+    """Train the best configs of a sweep in full and write the best of them to DIR/best.
+
+    The finalists are a sweep of their own, in DIR/final: interrupted, it goes on by the same
+    command. The shipped trainer trains them on train and validation pictures together, looks at
+    the test set once, and writes weights, an ONNX file and a model card.
+
+    \b
+    nasbo finalize runs/first --top 3 --recipe strong --seeds 2
+    """
+    from nasbo.finish.finalists import Wish
+    from nasbo.finish.finalize import finalize as end_sweep
+    from nasbo.start import parsed
+
+    settings = parsed(given)
+    options = settings.pop("trainer_options", {})
+    wish = Wish(top, recipe, seeds, options, choose, settings)
+    sys.exit(end_sweep(folder, wish, console()))
 
 
 @click.command()

@@ -11,12 +11,12 @@ from nasbo.history import Trial, event
 from nasbo.rounds import Schedule
 from nasbo.search import Search
 from nasbo.space import Space
-from nasbo.sweep import JOURNAL_FILE, Sweep, limits_of
+from nasbo.sweep import JOURNAL_FILE, Sweep, limits_of, trial_folder
 from nasbo.trainer import Trainer, cause_of
 from nasbo.tune.cluster import Capacity
 from nasbo.tune.endings import cause_of_loss, is_storage_error, should_retry
 from nasbo.tune.searcher import NasboSearch
-from nasbo.tune.trial import CAUSE, MESSAGE, VALUE, prune_checkpoints, trial_folder
+from nasbo.tune.trial import CAUSE, MESSAGE, VALUE, prune_checkpoints
 
 logger = logging.getLogger(__name__)
 MAX_LOSSES_IN_A_ROW = 50
