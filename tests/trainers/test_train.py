@@ -40,7 +40,9 @@ def _assert_same_weights(one: Path, other: Path) -> None:
         other_values = second["optimiser"]["state"][key]
         assert torch.equal(values["momentum_buffer"], other_values["momentum_buffer"])
     assert torch.equal(first["generator"], second["generator"])
-    assert torch.equal(first["order"], second["order"])
+    if first["average"] is not None:
+        for name, weight in first["average"].items():
+            assert torch.equal(weight, second["average"][name]), name
 
 
 def test_one_report_per_epoch_with_all_metrics(tmp_path: Path, uniform_config: Make) -> None:
@@ -161,8 +163,9 @@ def test_biases_and_normalisation_do_not_decay(tmp_path: Path, uniform_config: M
 def test_early_epochs_are_scored_on_fewer_pictures(tmp_path: Path, uniform_config: Make) -> None:
     options = {**TINY, "n_validation_early": 50}
     training = Training(uniform_config(0), LocalSession(tmp_path, 0, options))
-    assert sorted(training.score_order.tolist()) == list(range(200))
-    early = training.validation_set.labels[training.score_order[:50]]
+    assert training.data.validation is not None
+    assert sorted(training.data.score_order.tolist()) == list(range(200))
+    early = training.data.validation.labels[training.data.score_order[:50]]
     assert torch.bincount(early).tolist() == [5] * 10
     training.run_epoch()
     assert (training.metrics["val_accuracy"] * 50) % 1 == pytest.approx(0, abs=1e-6)
