@@ -168,7 +168,7 @@ def _subspace_shares(studies: Sequence[Study]) -> Figure:
 
 def _share_bar(study: Study, entries: Sequence[tuple[str, str]], level: float) -> list[Shape]:
     colors = dict(entries)
-    counts = Counter(colors.get(study.group(trial), "muted") for trial in study.history.trials)
+    counts = Counter(colors.get(study.group(trial), "muted") for trial in study.history.configs)
     total = max(counts.total(), 1)
     shapes: list[Shape] = []
     left = 150.0

@@ -100,7 +100,8 @@ def trial_line(history: History, trial: Trial, budget: int) -> str:
     if trial.ended_at and trial.started_at:
         took = f"  {duration(trial.ended_at - trial.started_at)}"
     what = f"{trial.value:.4f}" if trial.value is not None else f"failed: {trial.cause}"
-    place = f"round {trial.round}  {history.subspace(trial).id}  {trial.source}"
+    when = f"round {trial.round}" if trial.repeat_of is None else f"repeat of {trial.repeat_of}"
+    place = f"{when}  {history.subspace(trial).id}  {trial.source}"
     message = f"  ({trial.message})" if trial.message else ""
     best = best_text(history)
     return f"trial {trial.id:>3} of {budget}  {place}  {what}{took}{message}  {best}"

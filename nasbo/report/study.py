@@ -69,7 +69,7 @@ class Study:
     @cached_property
     def ended(self) -> list[Trial]:
         """Trials that have ended, well or badly, in the order of their ends."""
-        ended = [trial for trial in self.history.trials if not trial.is_open]
+        ended = [trial for trial in self.history.configs if not trial.is_open]
         return sorted(ended, key=lambda trial: (trial.ended_at or 0.0, trial.id))
 
     @cached_property
@@ -124,7 +124,7 @@ class Study:
     @cached_property
     def group_colors(self) -> dict[str, str]:
         """Colours of the groups with most trials; the others share ``muted``."""
-        counts = Counter(self.group(trial) for trial in self.history.trials)
+        counts = Counter(self.group(trial) for trial in self.history.configs)
         n_colored = len(SERIES) if len(counts) <= len(SERIES) else len(SERIES) - 1
         first = {self.group(trial): trial.subspace for trial in reversed(self.history.trials)}
         chosen = [name for name, _ in counts.most_common(n_colored)]

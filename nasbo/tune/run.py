@@ -141,6 +141,7 @@ def _fit(searcher: SweepSearch, sweep: Sweep, folder: Path, trainer: Trainer) ->
         options=sweep.trainer_options,
         working_folder=sweep.working_folder,
         report_timeout_s=sweep.report_timeout_s,
+        is_metric_late=sweep.metric is not None and sweep.metric == trainer.final_metric,
     )
     tuner = tune.Tuner(
         named_trainable(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from nasbo.history import Event, History, Mode
 from nasbo.methods import Suggestion, make_method
-from nasbo.space import Space
+from nasbo.space import Config, Space
 from nasbo.tune.names import named_actor
 
 logger = logging.getLogger(__name__)
@@ -32,6 +32,7 @@ class Recipe:
     sweep: str = ""
     gpus: float = 0
     threads: int = 1
+    limits: Callable[[Config], bool] | None = None
 
 
 class Mind:
@@ -40,6 +41,7 @@ class Mind:
     def __init__(self, recipe: Recipe) -> None:
         self.history = History(recipe.space, recipe.mode)
         self.method = make_method(recipe.method, recipe.space, recipe.seed, **recipe.options)
+        self.method.limits = recipe.limits
 
     def suggest(self, events: Sequence[Event], n: int) -> tuple[list[Suggestion], float]:
         """Take in what happened since the last call, then decide on ``n`` configs."""
