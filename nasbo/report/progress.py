@@ -56,6 +56,10 @@ class Progress:
             self.console.print(note, highlight=False)
         self._noted = note
 
+    def tell(self, words: str) -> None:
+        """Print something above the display."""
+        self.console.print(Text(words), soft_wrap=True)
+
     def _print_ended(self, history: History) -> None:
         for trial in list(history.trials):
             if not trial.is_open and trial.id not in self._printed:
@@ -96,7 +100,8 @@ def trial_line(history: History, trial: Trial, budget: int) -> str:
     if trial.ended_at and trial.started_at:
         took = f"  {duration(trial.ended_at - trial.started_at)}"
     what = f"{trial.value:.4f}" if trial.value is not None else f"failed: {trial.cause}"
-    place = f"round {trial.round}  {history.subspace(trial).id}  {trial.source}"
+    when = f"round {trial.round}" if trial.repeat_of is None else f"repeat of {trial.repeat_of}"
+    place = f"{when}  {history.subspace(trial).id}  {trial.source}"
     message = f"  ({trial.message})" if trial.message else ""
     best = best_text(history)
     return f"trial {trial.id:>3} of {budget}  {place}  {what}{took}{message}  {best}"

@@ -75,10 +75,10 @@ def places(history: History, is_running: bool = True) -> list[Place]:
     found: dict[int, Place] = {}
     for trial in history.trials:
         place = found.setdefault(trial.subspace, Place(trial.subspace))
-        place.n_trials += 1
+        place.n_trials += trial.repeat_of is None
         place.n_running += is_running and trial.state == "running"
         place.n_failed += trial.state == "failed"
-        if not trial.is_open and trial.value is not None:
+        if not trial.is_open and trial.value is not None and trial.repeat_of is None:
             score = history.score
             if place.best is None or score(trial.value) > score(place.best):
                 place.best = trial.value
@@ -97,7 +97,7 @@ def ei_shares(history: History) -> dict[int, float]:
     if last is None:
         return {}
     scores: dict[int, float] = {}
-    for trial in reversed(history.trials):
+    for trial in reversed(history.configs):
         if trial.round < last and trial.source != "observed":
             break
         score = trial.info.get("log_ei")
