@@ -38,7 +38,7 @@ def test_cheap_problems_are_not_tabulated() -> None:
 def test_the_command_makes_a_table(data: Path, tables: Path) -> None:
     done = CliRunner().invoke(cli, ["bench", "tabulate", NAME, "--n", "2", "--processes", "1"])
     assert done.exit_code == 0, done.output
-    assert f"{tables / 'svm_monks1-1.sqlite'}: 2 configs" in done.output
+    assert f"{tables / 'svm_monks1-2.sqlite'}: 2 configs" in done.output
 
 
 def test_the_command_says_what_is_missing(

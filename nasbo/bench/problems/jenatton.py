@@ -23,6 +23,7 @@ from nasbo.space import load_space
 SEED = 1001
 """The first from 1000 on that leaves the best leaf first in neither tree."""
 OPTIMUM = 0.1
+VERSION = 2
 SHIFTED_SHARED = 0.3
 
 
@@ -95,7 +96,9 @@ def _entry(name: str, tree: Tree, summary: str) -> Entry:
     def make() -> Problem:
         function = tree.function()
         space = load_space(tree.document())
-        return Problem(name, space, lambda config, rng: function(config), optimum=OPTIMUM)
+        return Problem(
+            name, space, lambda config, rng: function(config), optimum=OPTIMUM, version=VERSION
+        )
 
     half: Half = "tuning" if tree.n_decisions == 2 else "held-out"
     return Entry(make, "jenatton", half, summary)

@@ -60,7 +60,7 @@ def truth(config: Config) -> float:
 def make() -> Problem:
     """The problem; its optimum is not known."""
     space = load_space({f"x{i}": choice(*range(5)) for i in range(N_STATIONS)})
-    return Problem("pest_control", space, evaluate, truth)
+    return Problem("pest_control", space, evaluate, truth, version=2)
 
 
 ENTRIES: dict[str, Entry] = {

@@ -72,7 +72,7 @@ class Family:
     learner: Callable[[Config], Any]
     summary: str
     packages: Sequence[Package] = (SKLEARN,)
-    version: int = 1
+    version: int = 2
 
     def entries(self) -> dict[str, Entry]:
         """An entry per data set."""
