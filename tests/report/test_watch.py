@@ -23,7 +23,6 @@ from nasbo.report.watch import (
     ei_shares,
     places,
     recent_busy_share,
-    time_left,
     watch,
 )
 from nasbo.search import Search
@@ -141,16 +140,13 @@ def test_ei_shares_are_those_of_the_last_model_round() -> None:
     assert ei_shares(search.history) == pytest.approx({0: 0.75, 1: 0.25})
 
 
-def test_busy_share_and_time_left(folder: Path) -> None:
+def test_busy_share(folder: Path) -> None:
     history = history_of(folder)
     end = START + 5 * 70 + 60
     # six rounds of four trials of 60 s each, 10 s apart
     assert recent_busy_share(history, end) == pytest.approx(360 / 410)
-    assert time_left(history, 48, end) == pytest.approx(24 * 410 / 24)
-    assert time_left(history, 24, end) is None
     empty = Search("svm", method="random").history
     assert recent_busy_share(empty, end) is None
-    assert time_left(empty, 5, end) is None
 
 
 def _shown(folder: Path) -> str:
