@@ -72,7 +72,7 @@ class Progress:
         running = Table.grid(padding=(0, 2))
         trials = [trial for trial in history.open_trials if trial.state == "running"]
         for trial in trials[:MAX_RUNNING]:
-            place = Text(history.subspace(trial).id, no_wrap=True, overflow="ellipsis")
+            place = name_text(history.subspace(trial).id)
             running.add_row(f"  trial {trial.id}", place, _progress(trial))
         if len(trials) > MAX_RUNNING:
             running.add_row(Text(f"  and {len(trials) - MAX_RUNNING:,} more", "dim"))
@@ -119,6 +119,11 @@ def head_row(
     bar = ProgressBar(total=budget, completed=history.n_ended)
     grid.add_row(*(Text(word, "bold") for word in before), bar, *map(Text, words))
     return grid
+
+
+def name_text(name: str) -> Text:
+    """A name that is cut where the terminal is narrow, so that a row stays a row."""
+    return Text(name, no_wrap=True, overflow="ellipsis")
 
 
 def left_text(history: History, budget: int) -> list[str]:

@@ -21,6 +21,7 @@ from nasbo.report.progress import (
     duration,
     head_row,
     left_text,
+    name_text,
     sparkline,
     value_text,
 )
@@ -178,14 +179,14 @@ def _subspace_table(history: History, state: str) -> Table:
     table = Table(box=None, header_style="bold")
     table.add_column("subspace")
     for name in ("trials", "running", "failed", "best", "EI share"):
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
     shown = places(history, state == "running")
     for place in shown[:MAX_SUBSPACES]:
         name = history.space.subspace(place.index).id
         best = "-" if place.best is None else value_text(place.best)
         share = "-" if place.ei_share is None else f"{place.ei_share:.0%}"
         counts = (str(n) for n in (place.n_trials, place.n_running, place.n_failed))
-        table.add_row(Text(name), *counts, best, share)
+        table.add_row(name_text(name), *counts, best, share)
     if len(shown) > MAX_SUBSPACES:
         table.add_row(Text(f"and {len(shown) - MAX_SUBSPACES:,} more", "dim"))
     return table
@@ -194,13 +195,13 @@ def _subspace_table(history: History, state: str) -> Table:
 def _running_table(history: History, running: list[Trial], now: float) -> Table:
     table = Table(box=None, header_style="bold")
     for name in ("running", "subspace", "step", "value", "since"):
-        table.add_column(name)
+        table.add_column(name, no_wrap=name != "subspace")
     for trial in running[:MAX_RUNNING]:
         epochs = trial.metrics.get("epochs")
         step = f"{trial.step}" + (f"/{int(epochs)}" if epochs else "")
         value = value_text(trial.curve[-1][1]) if trial.curve else "-"
         since = duration(now - (trial.started_at or now))
-        place = Text(history.subspace(trial).id)
+        place = name_text(history.subspace(trial).id)
         table.add_row(f"trial {trial.id}", place, step, value, since)
     if len(running) > MAX_RUNNING:
         table.add_row(Text(f"and {len(running) - MAX_RUNNING:,} more", "dim"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from nasbo.history import History
 from nasbo.journal import Journal, JournalFollower, read_events
 from nasbo.methods import Suggestion
 from nasbo.report.watch import (
+    MAX_SUBSPACES,
     SweepFollower,
     draw_status,
     ei_shares,
@@ -149,11 +151,11 @@ def test_busy_share(folder: Path) -> None:
     assert recent_busy_share(empty, end) is None
 
 
-def _shown(folder: Path) -> str:
+def _shown(folder: Path, width: int = 160) -> str:
     text = io.StringIO()
     follower = SweepFollower(folder)
     follower.update()
-    Console(file=text, width=160, color_system=None).print(draw_status(follower))
+    Console(file=text, width=width, color_system=None).print(draw_status(follower))
     return text.getvalue()
 
 
@@ -175,6 +177,11 @@ def test_table_of_a_running_sweep(tmp_path: Path) -> None:
 def test_table_of_thousands_of_subspaces_and_of_nothing(tmp_path: Path) -> None:
     folder = make_folder(tmp_path / "crowd", 40, "nas_cifar10_conditional")
     assert "more" in _shown(folder)
+    narrow = _shown(folder, 70).splitlines()
+    assert max(map(len, narrow)) <= 70
+    rows = [line for line in narrow if "nums_block=" in line]
+    assert len(rows) == MAX_SUBSPACES
+    assert all(re.search(r"\d+ +0 +[01] +(0\.\d{4}|-) +(\d+%|-)", row) for row in rows)
     (folder / JOURNAL_FILE).unlink()
     assert "0/40 trials" in _shown(folder)
 
