@@ -35,8 +35,8 @@ def draw_best_so_far(study: Study) -> Figure:
     drawing = Drawing(WIDTH, HEIGHT)
     drawing.extend(_design_band(study, x, y))
     drawing.extend(Frame(x, y, "trials that have ended", study.metric).shapes())
-    drawing.extend(_trial_dots(study, x, y))
     drawing.add(Line(step_points(study.history.best_so_far(), x, y), "ink", 2.0))
+    drawing.extend(_trial_dots(study, x, y))
     present = {trial.source for trial in study.history.trials}
     entries = [("best so far", "ink")]
     entries += [(name, color) for name, color in SOURCE_COLORS.items() if name in present]
