@@ -90,7 +90,7 @@ def test_the_failure_of_another_rank_is_told(
 ) -> None:
     # Only rank 1 starts a process, and only there is the interpreter told to fail.
     monkeypatch.setenv("PYTHONHASHSEED", "not a number")
-    with pytest.raises(RankFailed, match="rank 1 ended with 1.*PYTHONHASHSEED") as caught:
+    with pytest.raises(RankFailed, match=r"rank 1 ended with 1.*PYTHONHASHSEED") as caught:
         _trained(tmp_path, uniform_config(0), ranks=2)
     assert not hasattr(caught.value, "cause")
 
