@@ -32,7 +32,7 @@ CHECKPOINT = "checkpoint.pt"
 FORMAT = 2
 EVALUATION_BATCH = 500
 CHECK_FINITE_EVERY = 20
-PLAIN = ("step", "seconds", "epoch_seconds", "metrics")
+PLAIN = ("step", "seconds", "cpu_seconds", "epoch_seconds", "metrics")
 HOW_IT_IS_RUN = (
     "threads", "ranks", "compile", "checkpoint_every_s", "checkpoint_every_epochs",
     "is_tensorboard", "data", "save", "seed",
@@ -76,11 +76,12 @@ class Training:
         self._make_network()
         self.generator = torch.Generator().manual_seed(self.seed)
         self.step = 0
-        self.seconds = 0.0
+        self.seconds = self.cpu_seconds = 0.0
         self.metrics: dict[str, Any] = {}
         self._start_epoch()
         self._restore()
         self._saved_at = self._resumed_at = time.monotonic()
+        self._cpu_at = time.process_time()
 
     def _make_network(self) -> None:
         torch.manual_seed(self.seed)
@@ -270,6 +271,7 @@ class Training:
             "epoch": self.epoch,
             "epochs": self.recipe.epochs,
             "seconds": self.seconds,
+            "cpu_seconds": self.cpu_seconds,
             **_size(self.config, self.recipe, len(self.data.classes)),
             **(self.facts() if self.epoch == self.recipe.epochs else {}),
         }
@@ -314,9 +316,10 @@ class Training:
         return math.ceil(int(self.config["batch_size"]) / (self.group.n * self.n_parts))
 
     def _add_time(self) -> None:
-        now = time.monotonic()
+        now, cpu_now = time.monotonic(), time.process_time()
         self.seconds += now - self._resumed_at
-        self._resumed_at = now
+        self.cpu_seconds += cpu_now - self._cpu_at
+        self._resumed_at, self._cpu_at = now, cpu_now
 
     def _check_finite(self) -> None:
         # The sum of the epoch keeps a NaN once it is there: one look now and then is enough, and a
