@@ -73,13 +73,3 @@ def test_what_slips_through_ends_as_invalid_without_a_worker(tmp_path: Path) -> 
     assert (
         words == f"constraint: parameters <= 10000 must hold, but got {outside[0].config['n']}000"
     )
-
-
-def test_failed_repeats_leave_the_sweep_whole(tmp_path: Path) -> None:
-    folder = start(
-        tmp_path, trials=6, method="random", trainer="tests.tune.sized:fails_when_repeated",
-        repeats=1, repeat_top=2, max_failures=0, batch=4,
-    )  # fmt: skip
-    found = status(folder)
-    assert (found["state"], found["finished"], found["failed"]) == ("finished", 6, 0)
-    assert set(found["repeats"]) >= {"crashed"}
