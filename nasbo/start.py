@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,14 +41,22 @@ PLOT_FILE = "best_so_far.png"
 N_FORECAST = 200
 
 
-def start_sweep(file: str, folder: Path | None, given: Mapping[str, Any], console: Console) -> int:
+@dataclass(frozen=True)
+class Display:
+    """Where a run shows itself: the terminal and, with a port, a live report on the loopback."""
+
+    console: Console
+    report_port: int | None = None
+
+
+def start_sweep(file: str, folder: Path | None, given: Mapping[str, Any], display: Display) -> int:
     """Begin a sweep; the exit code is 0 if it ended by itself, 130 if it was interrupted."""
-    sweep, space = prepare(file, parsed(given), console)
-    sweep = replace(sweep, provenance=provenance_of(sweep, console))
+    sweep, space = prepare(file, parsed(given), display.console)
+    sweep = replace(sweep, provenance=provenance_of(sweep, display.console))
     name = f"{Path(sweep.space).stem}-{time.strftime('%Y%m%d-%H%M%S')}"
     folder = folder or Path("runs") / name
     create_folder(folder, sweep)
-    return run_in_words(folder, sweep, space, None, console)
+    return run_in_words(folder, sweep, space, None, display)
 
 
 def plan_sweep(file: str, given: Mapping[str, Any], console: Console) -> int:
@@ -74,7 +83,7 @@ def show_summaries(file: str, given: Mapping[str, Any], n: int, console: Console
 def resume_sweep(
     folder: Path,
     n_trials: int | None,
-    console: Console,
+    display: Display,
     address: str | None = None,
     repeating: Repeating | None = None,
 ) -> int:
@@ -82,7 +91,7 @@ def resume_sweep(
     sweep, space = open_folder(folder)
     sweep = replace(sweep, address=address or sweep.address, working_folder=os.getcwd())
     _check_trainer(folder, sweep)
-    check_provenance(folder, sweep, console)
+    check_provenance(folder, sweep, display.console)
     if repeating is not None:
         _change_repeats(folder, sweep, space, repeating)
     _, history = read_history(folder)
@@ -92,10 +101,11 @@ def resume_sweep(
             f"--trials must be at least {history.n_suggested}, the trials so far, got {budget}"
         )
     if is_complete(history, budget):
-        console.print(f"{folder}: has finished, {history.n_ended} of {budget} trials have ended")
-        _conclude(folder, sweep, history, console)
+        ended = f"{folder}: has finished, {history.n_ended} of {budget} trials have ended"
+        display.console.print(ended)
+        _conclude(folder, sweep, history, display.console)
         return 0
-    return run_in_words(folder, sweep, space, n_trials, console)
+    return run_in_words(folder, sweep, space, n_trials, display)
 
 
 def _change_repeats(folder: Path, sweep: Sweep, space: Space, repeating: Repeating) -> None:
@@ -124,25 +134,24 @@ def show_best(folder: Path, console: Console) -> None:
 
 
 def run_in_words(
-    folder: Path, sweep: Sweep, space: Space, n_trials: int | None, console: Console
+    folder: Path, sweep: Sweep, space: Space, n_trials: int | None, display: Display
 ) -> int:
     """Run a sweep whose folder is there, with its progress and its result in words."""
+    console = display.console
     budget = n_trials or sweep.trials
     goal = "maximising" if sweep.mode == "max" else "minimising"
     what = f"{goal} {sweep.metric or 'the value'} of {sweep.trainer}"
     console.print(f"sweep {folder}: {sweep.method}, {budget} trials, {what}", highlight=False)
     console.print(f"space: {space.n_subspaces:,} subspaces; starting Ray ...", highlight=False)
+    from nasbo.tune.onlookers import Audience
     from nasbo.tune.run import run_sweep  # Ray takes seconds to import
 
     begin = time.monotonic()
     log = _tensorboard(folder, sweep)
-    with Progress(console, budget) as progress:
-
-        def watch(history: History, note: str) -> None:
-            progress(history, note)
-            log.update(history)
-
-        outcome = run_sweep(folder, sweep, space, n_trials, watch)
+    with _live_report(folder, display) as url, Progress(console, budget) as progress:
+        looks = (progress, lambda history, note: log.update(history))
+        audience = Audience(looks, progress.tell, url)
+        outcome = run_sweep(folder, sweep, space, n_trials, audience)
     log.close()
     history = outcome.history
     n_failed = history.state_counts()["failed"]
@@ -156,6 +165,19 @@ def run_in_words(
     if outcome.state != "finished":
         console.print(f"continue with: nasbo resume {folder}", highlight=False)
     return EXIT_CODES[outcome.state]
+
+
+@contextmanager
+def _live_report(folder: Path, display: Display) -> Iterator[str]:
+    """The address of the report while it is served, or "" if nobody asked for it."""
+    if display.report_port is None:
+        yield ""
+        return
+    from nasbo.report.serve import served_report
+
+    with served_report(folder, display.report_port) as url:
+        display.console.print(f"live report: {url}", highlight=False)
+        yield url
 
 
 def _tensorboard(folder: Path, sweep: Sweep) -> TensorboardLog:

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -32,6 +32,7 @@ from trainers.session import LocalSession, Session
 # Rank 0 scores and saves alone while the others wait in their next step.
 TIMEOUT = timedelta(hours=1)
 ENDING_S = 10.0
+READY = "ready"
 
 
 class RankFailed(RuntimeError):  # noqa: N818, the name says what happened
@@ -105,11 +106,12 @@ def launch(n: int, config: Config, session: Session) -> Iterator[Group]:
         folder = Path(scratch)
         children = [_start(Group(n, rank), config, session, folder) for rank in range(1, n)]
         try:
+            _await(children)
             _join(Group(n, 0), folder)
             yield Group(n, 0)
         except Exception as error:
-            # A rank that fails breaks the connection: its own reason says more than that.
-            _raise_reason(children, folder, error)
+            if _is_of_the_connection(error):
+                _raise_reason(children, folder, error)
             raise
         finally:
             _end(children)
@@ -134,12 +136,25 @@ def _start(group: Group, config: Config, session: Session, folder: Path) -> subp
     }
     with (folder / f"rank{group.rank}.log").open("w") as log:
         child = subprocess.Popen(
-            [sys.executable, "-m", "trainers.ranks"], stdin=subprocess.PIPE, text=True, stderr=log
+            [sys.executable, "-m", "trainers.ranks"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
         )
     assert child.stdin is not None
-    child.stdin.write(json.dumps(job) + "\n")
-    child.stdin.flush()
+    with suppress(BrokenPipeError):  # it has ended already; `_await` finds out
+        child.stdin.write(json.dumps(job) + "\n")
+        child.stdin.flush()
     return child
+
+
+def _await(children: Sequence[subprocess.Popen[str]]) -> None:
+    """Waits until all ranks are up: joining one that is not would wait for very long."""
+    for child in children:
+        assert child.stdout is not None
+        if child.stdout.readline().strip() != READY:
+            raise ChildProcessError("a rank did not start")
 
 
 def _join(group: Group, folder: Path) -> None:
@@ -158,9 +173,17 @@ def _join(group: Group, folder: Path) -> None:
     )
 
 
+def _is_of_the_connection(error: Exception) -> bool:
+    # gloo raises plain runtime errors.
+    return type(error) is RuntimeError or isinstance(
+        error, distributed.DistError | ChildProcessError
+    )
+
+
 def _raise_reason(
     children: Sequence[subprocess.Popen[str]], folder: Path, error: BaseException
 ) -> None:
+    """Another rank that fails breaks the connection: its own reason says more than that."""
     for rank, child in enumerate(children, 1):
         try:
             child.wait(ENDING_S)
@@ -171,7 +194,7 @@ def _raise_reason(
             found = json.loads(reason.read_text())
             raise RankFailed(f"rank {rank}: {found['message']}", found["cause"]) from error
         if child.returncode:
-            said = (folder / f"rank{rank}.log").read_text().strip().splitlines()[-1:]
+            said = " / ".join((folder / f"rank{rank}.log").read_text().splitlines()[-3:])
             raise RankFailed(f"rank {rank} ended with {child.returncode}: {said}", None) from error
 
 
@@ -180,8 +203,9 @@ def _end(children: Sequence[subprocess.Popen[str]]) -> None:
     if distributed.is_initialized():
         distributed.destroy_process_group()
     for child in children:
-        if child.stdin is not None:
-            child.stdin.close()
+        for pipe in (child.stdin, child.stdout):
+            if pipe is not None:
+                pipe.close()
     for child in children:
         try:
             child.wait(ENDING_S)
@@ -210,6 +234,8 @@ def main() -> None:
 
     job = json.loads(sys.stdin.readline())
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    print(READY, flush=True)
+    os.dup2(2, 1)  # nobody reads on: what is printed from here goes to the log
     group, folder = Group(job["n"], job["rank"]), Path(job["scratch"])
     session = LocalSession(job["folder"], job["seed"], job["options"])
     session.n_out_of_memory = job["n_out_of_memory"]

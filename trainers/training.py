@@ -196,15 +196,16 @@ class Training:
     def evaluate(self, pictures: Pictures, positions: Tensor) -> tuple[float, float]:
         """Accuracy and mean loss over pictures `(n,)`."""
         network = self.final_network.eval()
-        right = torch.zeros((), device=self.device)
-        loss = torch.zeros((), device=self.device)
+        right = torch.zeros((), device=self.device, dtype=torch.long)
+        loss = torch.zeros((), device=self.device, dtype=torch.float64)
         for part in positions.split(EVALUATION_BATCH):
             images, labels = pictures.batch(part)
             images = images.double() if self.kind == torch.float64 else images
             with self._autocast():
                 logits = network(images)
             right += (logits.argmax(1) == labels).sum()
-            loss += functional.cross_entropy(logits.float(), labels, reduction="sum")
+            logits = logits.float() if self._is_reduced else logits
+            loss += functional.cross_entropy(logits, labels, reduction="sum")
         return float(right) / len(positions), float(loss) / len(positions)
 
     def save(self) -> None:
@@ -248,7 +249,7 @@ class Training:
     def _start_epoch(self) -> None:
         self.epoch_began = self.generator.get_state()
         self.plan = self.data.train.plan(int(self.config["batch_size"]), self.generator)
-        self.loss_sum = torch.zeros((), device=self.device)
+        self.loss_sum = torch.zeros((), device=self.device, dtype=torch.float64)
         self.n_right = torch.zeros((), device=self.device, dtype=torch.long)
         self.epoch_seconds = 0.0
 

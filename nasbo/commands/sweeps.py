@@ -73,28 +73,48 @@ def _sweep_options(command: F) -> F:
     return functools.reduce(lambda decorated, option: option(decorated), reversed(options), command)
 
 
+_LIVE_REPORT = click.option(
+    "--live-report",
+    metavar="PORT",
+    type=click.IntRange(0, 65535),
+    help="Serve the report on this machine's loopback while it runs; 0 takes a free port.",
+)
+
+
 @click.command()
 @click.argument("file")
 @_sweep_options
 @click.option("--dir", "folder", type=click.Path(path_type=Path), help="Default: runs/NAME-DATE.")
 @click.option("--or-resume", is_flag=True, help="Continue if the folder holds this sweep already.")
 @click.option("--dry-run", is_flag=True, help="Say what it would cost; begin nothing.")
-def run(file: str, folder: Path | None, or_resume: bool, dry_run: bool, **given: Any) -> None:
+@_LIVE_REPORT
+def run(
+    file: str,
+    folder: Path | None,
+    or_resume: bool,
+    dry_run: bool,
+    live_report: int | None,
+    **given: Any,
+) -> None:
     """Run a sweep over a space (or over a sweep file, with its settings) on Ray.
 
     \b
     nasbo run nas_cifar10 -o recipe=proxy --trials 40
     nasbo run my_space.yaml --trainer my_module:train --metric loss --mode min --trials 60
     nasbo run nas_cifar10 -o recipe=proxy --constraint 'parameters<=2e6' --dry-run
+
+    Watch it here, in Ray's dashboard (its address is printed), by nasbo status DIR --watch or,
+    with --live-report 8787, in a browser.
     """
-    from nasbo.start import plan_sweep, resume_sweep, start_sweep
+    from nasbo.start import Display, plan_sweep, resume_sweep, start_sweep
     from nasbo.sweep import SETTINGS_FILE
 
     if dry_run:
         sys.exit(plan_sweep(file, given, console()))
+    display = Display(console(), live_report)
     if or_resume and folder is not None and (folder / SETTINGS_FILE).exists():
-        sys.exit(resume_sweep(folder, None, console()))
-    sys.exit(start_sweep(file, folder, given, console()))
+        sys.exit(resume_sweep(folder, None, display))
+    sys.exit(start_sweep(file, folder, given, display))
 
 
 @click.command()
@@ -104,15 +124,21 @@ def run(file: str, folder: Path | None, or_resume: bool, dry_run: bool, **given:
 @click.option("--repeats", type=click.IntRange(min=0), help="Of each of the best configs.")
 @click.option("--repeat-top", default=3, show_default=True, type=click.IntRange(min=1),
               help="How many best configs, with --repeats.")  # fmt: skip
+@_LIVE_REPORT
 def resume(
-    folder: Path, trials: int | None, address: str | None, repeats: int | None, repeat_top: int
+    folder: Path,
+    trials: int | None,
+    repeats: int | None,
+    repeat_top: int,
+    address: str | None,
+    live_report: int | None,
 ) -> None:
     """Continue a sweep that was interrupted, or extend one that has finished."""
     from nasbo.history import Repeating
-    from nasbo.start import resume_sweep
+    from nasbo.start import Display, resume_sweep
 
     repeating = None if repeats is None else Repeating(repeats, repeat_top)
-    sys.exit(resume_sweep(folder, trials, console(), address, repeating))
+    sys.exit(resume_sweep(folder, trials, Display(console(), live_report), address, repeating))
 
 
 @click.command()

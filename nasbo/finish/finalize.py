@@ -25,7 +25,7 @@ from nasbo.finish.finalists import (
 from nasbo.history import History, Trial, json_safe
 from nasbo.plan import provenance_of
 from nasbo.repeats import is_complete
-from nasbo.start import EXIT_CODES, run_in_words
+from nasbo.start import EXIT_CODES, Display, run_in_words
 from nasbo.sweep import Sweep, read_history, trial_folder
 from nasbo.trainer import Trainer, load_trainer
 
@@ -53,7 +53,7 @@ def finalize(folder: Path, wish: Wish, console: Console) -> int:
     console.print(f"{len(chosen)} finalists, trained {wish.seeds} times each, in {final}")
     _, known = read_history(final)
     if not is_complete(known, len(chosen)):
-        code = run_in_words(final, sweep, space, None, console)
+        code = run_in_words(final, sweep, space, None, Display(console))
         if code != EXIT_CODES["finished"] or not is_complete(read_history(final)[1], len(chosen)):
             console.print(f"not done yet; go on by: {wish.command(folder)}", soft_wrap=True)
             return code or EXIT_CODES["interrupted"]

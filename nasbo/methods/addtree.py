@@ -14,11 +14,11 @@ from torch import Tensor
 
 from nasbo.acquisition import Found
 from nasbo.acquisition.choose import MAX_VISITED_SUBSPACES
-from nasbo.acquisition.neighbours import structural_neighbours
+from nasbo.acquisition.neighbours import Values, complete, structural_neighbours
 from nasbo.methods.ascent import box_of, evaluate, maximise_score
 from nasbo.methods.base import Task
-from nasbo.methods.flattened import Values, complete_config
-from nasbo.methods.modelled import IsTaken, SurrogateMethod, Taken, best_by_ei, check_choice
+from nasbo.methods.modelled import IsTaken, SurrogateMethod, Taken, best_by_ei
+from nasbo.methods.options import check_choice
 from nasbo.space import Parameter, Space, Subspace
 from nasbo.surrogates.add_tree import AddTreeGP
 from nasbo.surrogates.base import Observations, Surrogate
@@ -171,7 +171,7 @@ def _candidate_subspaces(bounds: VertexBounds, rng: Generator) -> list[Subspace]
     if space.n_subspaces <= MAX_VISITED_SUBSPACES:
         return list(space.subspaces())
     _, values = _BestBelow(bounds).group(space.parameters, ROOT)
-    config = complete_config(space, values, rng)
+    config = complete(space, values, rng)
     best = space.subspace_of(config)
     near = map(space.subspace_of, structural_neighbours(space, best, config, rng))
     return list({other.index: other for other in (best, *near)}.values())

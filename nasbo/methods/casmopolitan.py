@@ -13,10 +13,10 @@ from nasbo.acquisition import Found, log_ei
 from nasbo.acquisition.box import Box
 from nasbo.acquisition.improvement import score_rows
 from nasbo.acquisition.neighbours import structural_neighbours
-from nasbo.errors import NasboError
 from nasbo.methods.ascent import maximise_score
 from nasbo.methods.base import Method, Suggestion, Task
 from nasbo.methods.modelled import IsTaken, Taken
+from nasbo.methods.options import check_count
 from nasbo.methods.trust_region import Rules, Run, TrustRegion, replay
 from nasbo.space import Config, Space, Subspace
 from nasbo.surrogates.base import Observations
@@ -64,9 +64,8 @@ class Casmopolitan(Method):
         failure_tolerance: int = 40,
     ) -> None:
         super().__init__(space, seed)
-        if success_tolerance < 1 or failure_tolerance < 1:
-            got = f"{success_tolerance} and {failure_tolerance}"
-            raise NasboError(f"success and failure tolerance must be >= 1, got {got}")
+        check_count("success_tolerance", success_tolerance)
+        check_count("failure_tolerance", failure_tolerance)
         n_choices = MixedGP(space).n_choices
         self.rules = Rules(n_choices, success_tolerance, failure_tolerance)
 

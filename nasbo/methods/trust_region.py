@@ -10,9 +10,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from nasbo.acquisition.box import Box
-from nasbo.acquisition.neighbours import values_of
+from nasbo.acquisition.neighbours import Values, complete, values_of
 from nasbo.methods.ascent import Region
-from nasbo.methods.flattened import Values, complete_config
 from nasbo.space import Config, Space, Subspace
 
 Array = NDArray[np.float64]
@@ -148,7 +147,7 @@ class TrustRegion:
                 here = slot.parameter.to_unit(self.centre[slot.name, slot.index])
                 unit = here + self.length * (float(rng.random()) - 0.5)
                 values[slot.name, slot.index] = slot.parameter.from_unit(unit)
-        return complete_config(self.space, values, rng)
+        return complete(self.space, values, rng)
 
     def region(self, box: Box, weights: Array) -> Region:
         """The part of a subspace's box that lies inside.

@@ -56,6 +56,10 @@ class Progress:
             self.console.print(note, highlight=False)
         self._noted = note
 
+    def tell(self, words: str) -> None:
+        """Print something above the display."""
+        self.console.print(Text(words), soft_wrap=True)
+
     def _print_ended(self, history: History) -> None:
         for trial in list(history.trials):
             if not trial.is_open and trial.id not in self._printed:

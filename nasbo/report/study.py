@@ -15,7 +15,6 @@ from nasbo.journal import is_locked
 from nasbo.report.axes import number_text
 from nasbo.report.drawing import SERIES, Drawing
 from nasbo.report.importance import Importance, measure_importance
-from nasbo.space.subspace import plain_text
 from nasbo.sweep import JOURNAL_FILE, Sweep, read_history, state_of
 from nasbo.trainer import Trainer, load_trainer
 
@@ -111,10 +110,8 @@ class Study:
     def group(self, trial: Trial, most: int = len(SERIES)) -> str:
         """The subspace of a trial or, in spaces with more than ``most``, its first choice alone."""
         subspace = self.history.subspace(trial)
-        if self.history.space.n_subspaces <= most or not subspace.choices:
-            return subspace.id
-        name, value = next(iter(subspace.choices.items()))
-        return f"{plain_text(name)}={plain_text(value)}"
+        is_listed = self.history.space.n_subspaces <= most
+        return subspace.id if is_listed else subspace.first_choice
 
     @property
     def grouped(self) -> str:

@@ -100,3 +100,17 @@ def as_batches(subspaces: Sequence[Subspace], x: Sequence[NDArray[np.float64]]) 
             runs.append((subspace, []))
         runs[-1][1].append(row)
     return [(subspace, torch.from_numpy(np.stack(rows))) for subspace, rows in runs]
+
+
+def gathered(batches: Batches) -> tuple[Batches, Tensor]:
+    """All rows of a subspace in one batch, and where each row given stands in them, shape (n,)."""
+    parts: dict[int, tuple[Subspace, list[Tensor], list[Tensor]]] = {}
+    start = 0
+    for subspace, x in batches:
+        _, rows, places = parts.setdefault(subspace.index, (subspace, [], []))
+        rows.append(x)
+        places.append(torch.arange(start, start + len(x)))
+        start += len(x)
+    together = [(subspace, torch.cat(rows)) for subspace, rows, _ in parts.values()]
+    places = [place for _, _, some in parts.values() for place in some]
+    return together, torch.cat(places).argsort()

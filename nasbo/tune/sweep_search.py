@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ from nasbo.sweep import JOURNAL_FILE, Sweep, limits_of, trial_folder
 from nasbo.trainer import Trainer, cause_of
 from nasbo.tune.cluster import Capacity
 from nasbo.tune.endings import cause_of_loss, is_storage_error, should_retry
+from nasbo.tune.names import sweep_name
 from nasbo.tune.searcher import NasboSearch
+from nasbo.tune.thinker import Recipe
 from nasbo.tune.trial import CAUSE, MESSAGE, VALUE, prune_checkpoints
 
 logger = logging.getLogger(__name__)
@@ -80,6 +83,9 @@ class SweepSearch(NasboSearch):
 
     def slots(self) -> int:
         return self._capacity.slots()
+
+    def _recipe(self) -> Recipe:
+        return replace(super()._recipe(), sweep=sweep_name(self._folder))
 
     def __getstate__(self) -> dict[str, Any]:
         """What Tune pickles beside its own state; a sweep never comes back from there."""

@@ -14,6 +14,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from nasbo.history import Event, History, Mode
 from nasbo.methods import Suggestion, make_method
 from nasbo.space import Config, Space
+from nasbo.tune.names import named_actor
 
 logger = logging.getLogger(__name__)
 MAX_LOSSES = 3
@@ -28,6 +29,7 @@ class Recipe:
     method: str
     seed: int = 0
     options: dict[str, Any] = field(default_factory=dict)
+    sweep: str = ""
     gpus: float = 0
     threads: int = 1
     limits: Callable[[Config], bool] | None = None
@@ -111,11 +113,10 @@ def _start(recipe: Recipe) -> Any:
     node = ray.get_runtime_context().get_node_id()
     threads = {"OMP_NUM_THREADS": str(recipe.threads)}
     return (
-        ray.remote(Mind)
+        ray.remote(named_actor(Mind, recipe.sweep, recipe.method))
         .options(
             num_cpus=0,
             num_gpus=recipe.gpus,
-            name=None,
             scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=True),
             runtime_env={"env_vars": threads},
         )

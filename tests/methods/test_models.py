@@ -58,8 +58,16 @@ def test_suggestions_tell_what_was_thought_of_them(method: str, score: str) -> N
         ("addtree", {"kernel": "rbf"}, "kernel must be one of se, matern, got 'rbf'"),
         ("tree", {"acquisition": "ei"}, "acquisition must be one of two_step, full"),
         ("tree", {"features": "cubic"}, "features must be one of linear, fourier"),
-        ("evolution", {"tournament": 30}, "1 <= tournament <= population must hold"),
-        ("casmopolitan", {"failure_tolerance": 0}, "tolerance must be >= 1, got 3 and 0"),
+        ("evolution", {"tournament": 30}, "tournament <= population must hold, but got 30 and 25"),
+        ("evolution", {"population": "many"}, "population must be an integer >= 1, got 'many'"),
+        ("evolution", {"tournament": True}, "tournament must be an integer >= 1, got True"),
+        ("independent", {"kernel": "rbf"}, "kernel must be one of se, matern, got 'rbf'"),
+        ("tpe", {"multivariate": "yes"}, "multivariate must be true or false, got 'yes'"),
+        (
+            "casmopolitan",
+            {"failure_tolerance": 0},
+            "tolerance must be an integer >= 1, got 0",
+        ),
     ],
 )
 def test_bad_options_are_refused(
