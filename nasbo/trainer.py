@@ -27,6 +27,7 @@ ABILITIES = (
     "calibrate",
     "provenance",
     "final_options",
+    "final_metric",
     "export",
 )
 """Functions that a trainer's module may have beside the trainer."""
@@ -60,9 +61,10 @@ class Trainer:
 
     And functions of these options: ``calibrate`` measures this machine, so that ``summary`` can
     predict ``seconds``; ``provenance`` says which data and split are used, in plain values;
-    ``final_options`` turns them, and a recipe's name or ``None``, into those of a finalist. At last
+    ``final_options`` turns them, and a recipe's name or ``None``, into those of a finalist, and
+    ``final_metric`` says what a finalist is measured by, in its last report at least. At last
     ``export(config, trial_folder, folder, options)`` writes a trained network to a folder and
-    returns facts about it. ``FINAL_METRIC`` is the metric of finalists.
+    returns facts about it.
     """
 
     path: str
@@ -76,7 +78,7 @@ class Trainer:
     calibrate: Callable[[Mapping[str, Any]], Any] | None = None
     provenance: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
     final_options: Callable[[Mapping[str, Any], str | None], dict[str, Any]] | None = None
-    final_metric: str | None = None
+    final_metric: Callable[[Mapping[str, Any]], str] | None = None
     export: Callable[..., Mapping[str, Any]] | None = None
 
     def describe(self, config: Config, options: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -123,7 +125,6 @@ def load_trainer(path: str, folder: str | os.PathLike[str] | None = None) -> Tra
         takes_session=_takes_session(function, path),
         metric=getattr(module, "METRIC", None),
         mode=getattr(module, "MODE", None),
-        final_metric=getattr(module, "FINAL_METRIC", None),
         **{name: getattr(module, name, None) for name in ABILITIES},
     )
 

@@ -89,16 +89,18 @@ def final_sweep(folder: Path, sweep: Sweep, trainer: Trainer, wish: Wish) -> Swe
     else:
         named = {} if wish.recipe is None else {"recipe": wish.recipe}
         options = {**sweep.trainer_options, **named}
+    options = {**options, **wish.options}
+    metric = trainer.final_metric(options) if trainer.final_metric else sweep.metric
     return replace(
         sweep,
         space=str((folder / SPACE_FILE).resolve()),
         trials=wish.top,
         method=METHOD,
         method_options={},
-        trainer_options={**options, **wish.options},
+        trainer_options=options,
         schedule="round",
         batch=None,
-        metric=trainer.final_metric or sweep.metric,
+        metric=metric,
         constraints=[],
         repeats=0,
         keep_checkpoints=0,

@@ -205,7 +205,7 @@ def summarise(study: Study, trial: Trial) -> dict[str, Any]:
     if study.trainer is None or study.trainer.summary is None:
         return {}
     try:
-        return dict(study.trainer.summary(trial.config))
+        return dict(study.trainer.describe(trial.config, study.sweep.trainer_options))
     except Exception as error:
         what = f"{type(error).__name__}: {error}"[:200]
         raise NoDataError(f"the trainer's summary of trial {trial.id} failed ({what})") from error

@@ -141,7 +141,7 @@ def _fit(searcher: SweepSearch, sweep: Sweep, folder: Path, trainer: Trainer) ->
         options=sweep.trainer_options,
         working_folder=sweep.working_folder,
         report_timeout_s=sweep.report_timeout_s,
-        is_metric_late=sweep.metric is not None and sweep.metric == trainer.final_metric,
+        is_metric_late=_is_metric_late(sweep, trainer),
     )
     tuner = tune.Tuner(
         named_trainable(
@@ -174,6 +174,13 @@ def _fit(searcher: SweepSearch, sweep: Sweep, folder: Path, trainer: Trainer) ->
     finally:
         searcher.close()
         shutil.rmtree(folder / ".tune", ignore_errors=True)  # the journal is all that is needed
+
+
+def _is_metric_late(sweep: Sweep, trainer: Trainer) -> bool:
+    """Whether the metric is a finalist's, which may come in the last report only."""
+    if trainer.final_metric is None or sweep.metric in (None, trainer.metric):
+        return False
+    return sweep.metric == trainer.final_metric(sweep.trainer_options)
 
 
 def _watched(searcher: SweepSearch, sweep: Sweep, folder: Path, audience: Audience) -> Onlookers:

@@ -21,10 +21,3 @@ def train(config: Mapping[str, Any], session: Any) -> dict[str, float]:
     with (session.folder / "trained.txt").open("a") as file:
         file.write(f"{session.seed}\n")
     return {"loss": 20.0 - config["n"] + noise, "noise": noise}
-
-
-def fails_when_repeated(config: Mapping[str, Any], session: Any) -> dict[str, float]:
-    """Trials beyond the sixth are repeats in the tests, and break off."""
-    if int(session.folder.name) >= 6:
-        raise ValueError("not again")
-    return train(config, session)
