@@ -14,10 +14,9 @@ from torch import Tensor
 
 from nasbo.space import Space, Subspace
 from nasbo.surrogates.base import Batches, FitError, Observations, Surrogate, as_batches
-from nasbo.surrogates.evidence import JITTER
 from nasbo.surrogates.exact import Conditioned
 from nasbo.surrogates.kernels import Priors
-from nasbo.surrogates.marginal import NOISE, Marginal, fit_rows
+from nasbo.surrogates.marginal import JITTER, NOISE, Marginal, fit_rows
 from nasbo.surrogates.maximum import maximise_density
 from nasbo.surrogates.transform import Scale, model_scale
 

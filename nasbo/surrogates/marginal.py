@@ -10,7 +10,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nasbo.surrogates.evidence import JITTER
 from nasbo.surrogates.kernels import Priors
 from nasbo.surrogates.maximum import FAILED
 
@@ -18,8 +17,13 @@ Array = NDArray[np.float64]
 Gram = Callable[[Tensor], Tensor]
 """Hyperparameters, shape (p,), to the covariance of the rows without noise, shape (n, n)."""
 
-NOISE = (-6.0, 1.5)
-"""Prior mean and sd of the log noise variance of standardised scores."""
+NOISE = (-8.0, 3.0)
+"""Prior mean and sd of the log noise variance of standardised scores.
+
+As wide as that because the papers of these models have no prior: on functions without noise the
+variance must be able to vanish, or the last digits of an optimum are never seen.
+"""
+JITTER = 1e-9
 MAX_FIT_ROWS = 300
 """Beyond this many rows the hyperparameters come from an even selection of them."""
 

@@ -14,12 +14,11 @@ from torch import Tensor
 from nasbo.space import Space, Subspace
 from nasbo.surrogates.base import Batches, FitError, Observations, Surrogate, gathered
 from nasbo.surrogates.correlations import KernelName
-from nasbo.surrogates.evidence import JITTER
 from nasbo.surrogates.exact import MIN_VARIANCE
 from nasbo.surrogates.kernel_gp import standard_scores
 from nasbo.surrogates.kernels import Priors
 from nasbo.surrogates.leaves import LeafKernels, PathDesign
-from nasbo.surrogates.marginal import NOISE
+from nasbo.surrogates.marginal import JITTER, NOISE
 from nasbo.surrogates.maximum import maximise_density
 from nasbo.surrogates.tree_evidence import LeafRows, TreeEvidence, TreeRows
 from nasbo.surrogates.vertices import VertexTree

@@ -18,8 +18,8 @@ from torch import Tensor
 
 from nasbo.surrogates.base import FitError
 from nasbo.surrogates.correlations import KernelName, correlation_and_slope
-from nasbo.surrogates.evidence import JITTER
 from nasbo.surrogates.kernels import Priors
+from nasbo.surrogates.marginal import JITTER
 from nasbo.surrogates.maximum import FAILED
 
 Array = NDArray[np.float64]

@@ -9,8 +9,7 @@ from scipy.stats import multivariate_normal, norm
 
 from nasbo.space import load_space
 from nasbo.surrogates.base import FitError
-from nasbo.surrogates.evidence import JITTER
-from nasbo.surrogates.marginal import MAX_FIT_ROWS, Marginal, fit_rows
+from nasbo.surrogates.marginal import JITTER, MAX_FIT_ROWS, Marginal, fit_rows
 from nasbo.surrogates.maximum import maximise_density
 from nasbo.surrogates.one_hot import OneHotGP
 

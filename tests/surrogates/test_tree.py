@@ -14,7 +14,7 @@ from nasbo.space import Config, Space, load_space
 from nasbo.surrogates import tree as tree_module
 from nasbo.surrogates import tree_evidence
 from nasbo.surrogates.base import Observations
-from nasbo.surrogates.evidence import JITTER
+from nasbo.surrogates.marginal import JITTER
 from nasbo.surrogates.tree import TreeGP
 
 from .conftest import Observe
