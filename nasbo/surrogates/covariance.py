@@ -38,6 +38,9 @@ class Table:
         """Rows without their way back to the unit cube."""
         return cls(rows.features.detach().numpy(), rows.active.numpy())
 
+    def __len__(self) -> int:
+        return len(self.features)
+
     def take(self, places: NDArray[np.intp]) -> Table:
         """Some of the rows."""
         return Table(self.features[places], self.active[places])

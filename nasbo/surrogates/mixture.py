@@ -23,6 +23,10 @@ Back = Callable[[Array, Array], Array]
 """Derivatives of a loss by means and variances, (n,) each, to that by features, (n, n_features)."""
 
 
+CHUNK = 256
+"""Rows whose covariances are worked out at once: bounds memory."""
+
+
 class Member:
     """The GP under one vector of hyperparameters, and its share in the mixture.
 
@@ -43,7 +47,11 @@ class Member:
 
     def cross(self, rows: Table) -> Array:
         """Covariances of rows with those it is conditioned on, shape (n, m)."""
-        return _total([fixed.gram(rows)[0] for fixed in self._fixed])
+        parts = [
+            _total([fixed.gram(rows.take(places))[0] for fixed in self._fixed])
+            for places in np.split(np.arange(len(rows)), range(CHUNK, len(rows), CHUNK))
+        ]
+        return np.concatenate(parts)
 
     def gram(self, rows: Table) -> Array:
         """Covariances among rows, shape (n, n)."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 
 from nasbo.surrogates.covariance import Array, Matern, Pull, Table, squared_distances
@@ -16,8 +18,8 @@ from nasbo.surrogates.pairs import PairTerm, Sharing, grouped_distances
 
 Places = NDArray[np.intp]
 
-MAX_PAIRS = 1 << 21
-"""Pairs of units that are held at once: bounds memory where histories are long."""
+MAX_PAIRS = 1 << 19
+"""From so many pairs of units on, they are not listed: that bounds memory and time."""
 MIN_REPEATED = 256
 """From so many units on, equal ones are looked for."""
 
@@ -49,12 +51,6 @@ class SharedFeatures(NamedTuple):
         """The rows that have any unit, and where the units of each begin."""
         rows, starts = np.unique(self.row, return_index=True)
         return rows, starts
-
-    def part(self, start: int, end: int) -> SharedFeatures:
-        """The rows from ``start`` to ``end``; the distinct values stay."""
-        a, b = np.searchsorted(self.row, (start, end))
-        which, unit, row = self.which[a:b], self.unit[a:b], self.row[a:b] - start
-        return SharedFeatures(self.values, which, unit, row, end - start)
 
 
 class SharedUnits:
@@ -138,13 +134,9 @@ class FixedPairs:
         left = self._kernel.features(rows)
         near = left.values * self._scales
         matern = Matern.of(squared_distances(near, self._far))
-        K = np.zeros((left.n, self._seen.n))
-        n_pairs = len(left.row) * len(self._seen.row)
-        step = max(1, MAX_PAIRS * left.n // max(1, n_pairs))
-        for start in range(0, left.n if n_pairs else 0, step):
-            part = left.part(start, min(start + step, left.n)) if step < left.n else left
-            pairs = self._spread(matern.values, part) * self._relation_seen[part.unit]
-            self._add_by_row(K[start : start + step], part, pairs)
+        if len(left.row) * len(self._seen.row) > MAX_PAIRS:
+            return self._sum_by_place(matern.values, left), _no_way_back
+        pairs = self._spread(matern.values, left) * self._relation_seen[left.unit]
 
         def pull(by_gram: Array, by_features: Array) -> None:
             slopes = self._spread(matern.slopes(), left) * self._relation_seen[left.unit]
@@ -154,7 +146,7 @@ class FixedPairs:
             columns = self._kernel.columns[left.unit]
             by_features[left.row[:, None], columns] += 2.0 * moved * self._scales
 
-        return K, pull
+        return self._sum_by_row(pairs, left), pull
 
     def diagonal(self, rows: Table) -> tuple[Array, Pull]:
         """Variances, shape (n,)."""
@@ -184,16 +176,45 @@ class FixedPairs:
         rows = distinct if left.is_distinct else distinct[left.which]
         return rows if self._is_distinct else rows[:, self._seen.which]
 
-    def _add_by_row(self, K: Array, left: SharedFeatures, pairs: Array) -> None:
-        """Sum pairs of units, shape (k, l), up by pairs of rows, shape (n, m)."""
+    def _sum_by_row(self, pairs: Array, left: SharedFeatures) -> Array:
+        """Pairs of units, shape (k, l), summed up by pairs of rows, shape (n, m)."""
+        K = np.zeros((left.n, self._seen.n))
         if not pairs.size:
-            return
+            return K
         rows, starts = left.starts
         if len(starts) < len(left.row):
             pairs = np.add.reduceat(pairs, starts, axis=0)
         if len(self._starts) < len(self._seen.row):
             pairs = np.add.reduceat(pairs, self._starts, axis=1)
         K[rows[:, None], self._others] = pairs
+        return K
+
+    def _sum_by_place(self, distinct: Array, left: SharedFeatures) -> Array:
+        """The same from distinct pairs, (d, e), where there are too many pairs to hold.
+
+        For each unit of the type, what its distinct values have in common with each seen row
+        comes first, as a sparse product; rows then pick what they have.
+        """
+        m = self._seen.n
+        by_value = self._incidence @ distinct.T
+        K = np.zeros((m, left.n))
+        for unit in range(len(self._relation)):
+            at = np.flatnonzero(left.unit == unit)
+            K[:, left.row[at]] += by_value[unit * m : (unit + 1) * m][:, left.which[at]]
+        return K.T
+
+    @cached_property
+    def _incidence(self) -> scipy.sparse.csr_matrix:
+        """R(u, v) for each unit u, row and value of a unit v of that row: (n_units m, e)."""
+        seen = self._seen
+        shape = (seen.n, len(seen.values))
+        parts = [scipy.sparse.csr_matrix((relation, (seen.row, seen.which)), shape=shape)
+                 for relation in self._relation_seen]  # fmt: skip
+        return scipy.sparse.vstack(parts, format="csr")
+
+
+def _no_way_back(by_gram: Array, by_features: Array) -> None:
+    raise NotImplementedError("gradients are for few rows")
 
 
 def _pairs_within(row: Places) -> tuple[Places, Places]:
