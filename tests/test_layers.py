@@ -32,9 +32,11 @@ ROOMS: dict[str, set[str]] = {
     "nasbo.trainer": set(),
     "nasbo.sweep": {"yaml"},
     "nasbo.tune": {"ray"},
-    "nasbo.bench": {"numpy", "pandas", "matplotlib", "optuna", "sklearn"} | PROBLEM_PACKAGES,
     "nasbo.forecast": {"numpy"},
     "nasbo.report": {"matplotlib", "numpy", "rich", "torch"},
+    "nasbo.bench": {"numpy", "pandas", "matplotlib", "optuna", "sklearn", "yaml"}
+    | SCIENCE
+    | PROBLEM_PACKAGES,
     "nasbo.plan": {"numpy", "rich"},
     "nasbo.start": {"rich", "yaml"},
     "nasbo.finish": {"rich", "yaml"},
