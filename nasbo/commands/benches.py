@@ -3,13 +3,53 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
+from click.core import ParameterSource
+
+from nasbo.commands import bench_cluster, bench_runs, problems
 
 
-@click.group()
-def bench() -> None:
-    """Measure what nasbo costs and brings, on this machine."""
+@click.group(invoke_without_command=True)
+@bench_runs.bench_options
+@click.pass_context
+def bench(context: click.Context, /, **settings: Any) -> None:
+    """Compare methods on problems, or measure what nasbo costs on this machine.
+
+    Every method gets the same initial design and then chooses one config at a time. Each search is
+    a cell; finished cells are kept in DIR, so that the same command continues where it was stopped
+    and runs anew what has changed.
+
+    \b
+    nasbo bench --suite quick
+    nasbo bench --problems jenatton_large,cash_steel --methods attnbo,gp,smac --seeds 5 --out runs/b
+    nasbo bench --problems blocks --methods 'attnbo,attnbo[attention=off]' --out runs/ablation
+    nasbo bench table runs/b --methods gp,smac
+    """
+    given = [
+        name
+        for name in settings
+        if context.get_parameter_source(name) is not ParameterSource.DEFAULT
+    ]
+    if context.invoked_subcommand is None:
+        if not given:
+            click.echo(context.get_help())
+            context.exit()
+        bench_runs.run_benchmark(settings)
+    elif given:
+        raise click.UsageError(
+            f"--{given[0].replace('_', '-')} belongs behind {context.invoked_subcommand!r}"
+        )
+
+
+bench.add_command(bench_runs.table)
+bench.add_command(bench_runs.suites)
+bench.add_command(bench_cluster.cluster)
+
+
+bench.add_command(problems.problems)
+bench.add_command(problems.tabulate)
 
 
 @bench.command("event-loop")

@@ -49,7 +49,7 @@ class Evolution(Method):
         self.population, self.tournament = population, tournament
 
     def propose(self, task: Task) -> list[Suggestion]:
-        taken = set(task.taken)
+        taken = task.taken.copy()
         chosen: list[Suggestion] = []
         while len(chosen) < task.n:
             n_known = len(task.rows) + len(task.pending) + len(chosen)

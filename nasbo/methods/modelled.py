@@ -104,7 +104,7 @@ class Taken:
     """Whether a config must not be suggested: known before, or added since."""
 
     def __init__(self, task: Task) -> None:
-        self._keys = set(task.taken)
+        self._keys = task.taken.copy()
 
     def __call__(self, subspace: Subspace, x: Array) -> bool:
         return config_key(subspace.decode(x)) in self._keys

@@ -37,7 +37,7 @@ class Smac(Method):
         self._kinds = import_optional("ConfigSpace", "smac", "smac")
 
     def propose(self, task: Task) -> list[Suggestion]:
-        taken = set(task.taken)
+        taken = task.taken.copy()
         chosen: list[Suggestion] = []
         with tempfile.TemporaryDirectory() as folder:
             facade = self._facade(task, folder)

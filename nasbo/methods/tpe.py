@@ -38,7 +38,7 @@ class Tpe(Method):
 
     def propose(self, task: Task) -> list[Suggestion]:
         study = self._study(task)
-        taken = set(task.taken)
+        taken = task.taken.copy()
         chosen: list[Suggestion] = []
         tries = _TRIES * task.n
         while len(chosen) < task.n and tries:

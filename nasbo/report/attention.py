@@ -72,7 +72,7 @@ def attention_maps(
 def best_per_subspace(history: History) -> list[Trial]:
     """The best trial of each subspace that has results, the best first."""
     found: dict[int, tuple[float, Trial]] = {}
-    for trial in history.trials:
+    for trial in history.configs:
         if trial.state == "finished" and trial.value is not None:
             score = history.score(trial.value)
             if trial.subspace not in found or score > found[trial.subspace][0]:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import torch
@@ -21,27 +20,21 @@ from torch import Tensor
 
 from nasbo.space import Space, Subspace
 from nasbo.surrogates.base import Batches, FitError, Observations, Surrogate, as_batches
+from nasbo.surrogates.covariance import Kernel, Table
 from nasbo.surrogates.encoder import FrozenEncoder
-from nasbo.surrogates.evidence import JITTER, Evidence, maximise
+from nasbo.surrogates.evidence import JITTER, Evidence
 from nasbo.surrogates.exact import Conditioned
-from nasbo.surrogates.kernels import (
-    LENGTHSCALE_SD,
-    Kernel,
-    Priors,
-    SharedUnits,
-    SingleUnit,
-    SingleUnits,
-    lengthscale_mean,
-    per_feature,
-    unit_columns,
-)
+from nasbo.surrogates.kernels import LENGTHSCALE_SD, Priors, lengthscale_mean
 from nasbo.surrogates.layout import Layout, Rows
+from nasbo.surrogates.maximum import maximise_density
+from nasbo.surrogates.mixture import Member, Mixture
 from nasbo.surrogates.pairs import PairTerm
+from nasbo.surrogates.shared import SharedUnits, per_feature, unit_columns
+from nasbo.surrogates.single import SingleUnit, SingleUnits
 from nasbo.surrogates.transform import model_scale
 
 Array = NDArray[np.float64]
 
-ITERATIONS = 60
 MAX_FIT_ROWS = 300
 """Beyond this many rows the hyperparameters come from a subset; the posterior sees all rows."""
 PART_WEIGHT = -math.log(3.0)
@@ -70,7 +63,7 @@ class StructuredGP(Surrogate):
         if encode is not None:
             self._kernels.append(SingleUnits([self._attention(encode.n_features)]))
         (self._noise,) = self.priors.add(1, *NOISE)
-        self.theta = torch.tensor(self.priors.means, dtype=torch.float64)
+        self.theta: Array = np.array(self.priors.means)
 
     def fit(self, observations: Observations) -> None:
         """Find the hyperparameters by MAP and condition on all observations."""
@@ -78,24 +71,18 @@ class StructuredGP(Surrogate):
         if len(y) < 2 or not np.isfinite(y).all():
             raise FitError(f"at least two finite scores must be given, got {y!r}")
         z, self.scale = model_scale(y, observations.n_design)
-        with torch.no_grad():
-            self._observed = self._rows(observations.batches)
-            chosen = _subset(z)
-            self.theta = self._maximise(_take(self._observed, chosen), z[chosen])
-            self._features = self._featurise(self._observed)
-            K = self._gram(self._features, self._features)
-            self._conditioned = Conditioned.on(self._noisy(K), torch.from_numpy(z))
-            self._incumbent = float((K @ self._conditioned.alpha).max())
+        observed = Table.of(self._rows(observations.batches))
+        chosen = _subset(z)
+        self.theta = self._maximise(observed.take(chosen), z[chosen])
+        self._mixture = Mixture([self._member(self.theta, observed, z)])
+        self._incumbent = float(self._mixture.moments(observed)[0].max())
 
     def posteriors(self, batches: Batches) -> tuple[Tensor, Tensor]:
-        rows = self._featurise(self._rows(batches))
-        parts = zip(self._kernels, rows, strict=True)
-        diagonal = torch.stack([kernel.diagonal(self.theta, part) for kernel, part in parts])
-        return self._conditioned.marginals(self._gram(rows, self._features), diagonal.sum(0))
+        rows = self._rows(batches)
+        return self._mixture.posterior(rows.features, rows.active)
 
     def joint_posterior(self, batches: Batches) -> tuple[Tensor, Tensor]:
-        rows = self._featurise(self._rows(batches))
-        return self._conditioned.joint(self._gram(rows, self._features), self._gram(rows, rows))
+        return self._mixture.joint(Table.of(self._rows(batches)))
 
     def incumbent(self) -> float:
         return self._incumbent
@@ -104,14 +91,25 @@ class StructuredGP(Surrogate):
         if not subspaces:
             return self
         extended = copy.copy(self)
-        with torch.no_grad():
-            pending = self._rows(as_batches(subspaces, x))
-            rows = self._featurise(pending)
-            cross = self._gram(rows, self._features)
-            K = self._noisy(self._gram(rows, rows))
-            extended._conditioned = self._conditioned.extended(cross, K)
-            extended._observed = _join(self._observed, pending)
-            extended._features = self._featurise(extended._observed)
+        pending = Table.of(self._rows(as_batches(subspaces, x)))
+        members = [self._extended(member, pending) for member in self._mixture.members]
+        extended._mixture = Mixture(members)
+        return extended
+
+    def _member(self, theta: Array, seen: Table, z: Array, share: float = 1.0) -> Member:
+        """The GP under some hyperparameters, conditioned on rows and their scores."""
+        member = Member(self._kernels, theta, seen, share)
+        K = self._noisy(theta, member.cross(seen))
+        member.conditioned = Conditioned.on(K, torch.from_numpy(z))
+        return member
+
+    def _extended(self, member: Member, pending: Table) -> Member:
+        """A member that is also conditioned on pending rows, at their mean."""
+        seen = member.seen.join(pending)
+        extended = Member(self._kernels, member.theta, seen, member.share)
+        cross = torch.from_numpy(member.cross(pending))
+        K = self._noisy(member.theta, member.gram(pending))
+        extended.conditioned = member.conditioned.extended(cross, K)
         return extended
 
     def _whole(self) -> SingleUnit:
@@ -152,7 +150,7 @@ class StructuredGP(Surrogate):
         (weight,) = self.priors.add(1, log_weight, 1.0)
         features = list(range(column.start, column.start + column.width))
         gate = self.layout.decision_gate(at)
-        return SingleUnit(features, [scale] * column.width, weight, gate)
+        return SingleUnit(features, [scale] * column.width, weight, gate, is_smooth=False)
 
     def _attention(self, n_encoded: int) -> SingleUnit:
         """The frozen attention features, behind all columns: one lengthscale, a small weight."""
@@ -168,23 +166,16 @@ class StructuredGP(Surrogate):
             return rows
         return Rows(torch.cat([rows.features, self._encode(batches)], 1), rows.active)
 
-    def _featurise(self, rows: Rows) -> list[Any]:
-        return [kernel.features(rows) for kernel in self._kernels]
+    def _noisy(self, theta: Array, K: Array) -> Tensor:
+        """A kernel matrix, shape (n, n), with the noise on its diagonal."""
+        return torch.from_numpy(K + (math.exp(theta[self._noise]) + JITTER) * np.eye(len(K)))
 
-    def _gram(self, left: list[Any], right: list[Any]) -> Tensor:
-        parts = zip(self._kernels, left, right, strict=True)
-        return torch.stack([kernel.gram(self.theta, a, b) for kernel, a, b in parts]).sum(0)
-
-    def _noisy(self, K: Tensor) -> Tensor:
-        variance = self.theta[self._noise].exp() + JITTER
-        return K + variance * torch.eye(len(K), dtype=K.dtype)
-
-    def _maximise(self, rows: Rows, z: Array) -> Tensor:
+    def _maximise(self, rows: Table, z: Array) -> Array:
         terms: list[PairTerm] = []
         for kernel in self._kernels:
-            terms += kernel.pair_terms(kernel.features(rows))
+            terms += kernel.pair_terms(rows)
         evidence = Evidence(terms, z, self.priors, self._noise)
-        return torch.from_numpy(maximise(evidence, self.priors, ITERATIONS))
+        return maximise_density(evidence, self.priors)
 
 
 def _subset(z: Array) -> NDArray[np.intp]:
@@ -195,12 +186,3 @@ def _subset(z: Array) -> NDArray[np.intp]:
     best, rest = order[: MAX_FIT_ROWS // 3], np.sort(order[MAX_FIT_ROWS // 3 :])
     thinned = rest[np.linspace(0, len(rest) - 1, MAX_FIT_ROWS - len(best)).astype(np.intp)]
     return np.sort(np.concatenate([best, thinned]))
-
-
-def _take(rows: Rows, chosen: NDArray[np.intp]) -> Rows:
-    places = torch.from_numpy(chosen)
-    return Rows(rows.features[places], rows.active[places])
-
-
-def _join(left: Rows, right: Rows) -> Rows:
-    return Rows(torch.cat([left.features, right.features]), torch.cat([left.active, right.active]))

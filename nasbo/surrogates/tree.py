@@ -18,7 +18,8 @@ from nasbo.surrogates.exact import MIN_VARIANCE
 from nasbo.surrogates.kernel_gp import standard_scores
 from nasbo.surrogates.kernels import Priors
 from nasbo.surrogates.leaves import LeafKernels, PathDesign
-from nasbo.surrogates.marginal import JITTER, NOISE, maximise_density
+from nasbo.surrogates.marginal import JITTER, NOISE
+from nasbo.surrogates.maximum import maximise_density
 from nasbo.surrogates.tree_evidence import LeafRows, TreeEvidence, TreeRows
 from nasbo.surrogates.vertices import VertexTree
 
@@ -78,7 +79,7 @@ class TreeGP(Surrogate):
         """Find the hyperparameters by MAP and the posterior of weights and leaves."""
         z, self.scale = standard_scores(observations)
         self._take(list(observations.subspaces), list(observations.x), z)
-        self.theta = maximise_density(self.evidence(), self.priors)
+        self.theta = torch.from_numpy(maximise_density(self.evidence(), self.priors))
         with torch.no_grad():
             self._state = self._solve(self.theta)
             mean, _ = self.posteriors([(seen, x) for seen, x, _ in self._rows.values()])

@@ -20,13 +20,12 @@ from nasbo.surrogates.base import FitError
 from nasbo.surrogates.correlations import KernelName, correlation_and_slope
 from nasbo.surrogates.kernels import Priors
 from nasbo.surrogates.marginal import JITTER
+from nasbo.surrogates.maximum import FAILED
 
 Array = NDArray[np.float64]
 Places = NDArray[np.intp]
 Features = Callable[[Tensor], Tensor]
 """Hyperparameters, shape (p,), to z of all rows before it is scaled, shape (n, d)."""
-
-_FAILED = 1e6
 
 
 @dataclass(frozen=True)
@@ -132,7 +131,7 @@ class TreeEvidence:
             )
             factor = cholesky(precision)
         except FitError:
-            return _FAILED, np.zeros_like(theta)
+            return FAILED, np.zeros_like(theta)
         covariance = inverse_of(factor)
         weights = covariance @ sum(a.z.T @ b.y for a, b in zip(solved, self._leaves, strict=True))
         # Sums of squares alone: y' M^-1 y less what the weights explain would cancel.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import shlex
 from dataclasses import fields
 from itertools import pairwise
@@ -182,6 +183,7 @@ def test_architecture_tells_operations_and_sizes(study: Study) -> None:
     words = _words(_drawing(study, "architectures"))
     assert words.count("stem") == words.count("head") == 3
     assert any("→" in text for text in words)
+    assert sum(text.count("as trained)") for text in words) == 2 * 3
     row = {"op": "conv", "kernel": 5, "stride": 2, "in_channels": 8, "out_channels": 16,
            "layers": 2, "expansion": 6, "se_ratio": 8}  # fmt: skip
     assert block_lines(row) == ["conv", "5×5 /2", "8 → 16", "2 layers", "expand 6", "SE 1/8"]
@@ -248,6 +250,18 @@ def test_running_trials_reach_to_the_last_event(tmp_path: Path) -> None:
     study = open_study(folder)
     assert study.state == "interrupted"
     FIGURES["timeline"](study)
+
+
+def test_versions_are_those_of_the_start(tmp_path: Path) -> None:
+    study = _poor(tmp_path)
+    study.history.settings["versions"] = {"ray": "1.2.3"}
+    figure = FIGURES["settings"](study)
+    assert "<p>ray 1.2.3</p>" in figure.html
+    assert "with which the sweep began" in figure.caption
+    del study.history.settings["versions"]
+    figure = FIGURES["settings"](study)
+    assert f"Python {platform.python_version()}" in figure.html
+    assert "with which this page was made" in figure.caption
 
 
 def test_command_repeats_the_sweep(tmp_path: Path) -> None:

@@ -73,12 +73,14 @@ def list_settings(study: Study) -> Figure:
         for item in fields(Sweep)
         if item.name != "working_folder" and getattr(study.sweep, item.name) not in (None, {})
     ]
-    versions = ", ".join(f"{name} {number}" for name, number in installed().items())
+    at_start = study.history.settings.get("versions")
+    versions = ", ".join(f"{name} {number}" for name, number in (at_start or installed()).items())
     command = f"<pre>{escape(repeat_command(study))}</pre>"
     html = command + table([], given) + f"<p>{escape(versions)}</p>"
+    where = "the sweep began" if at_start else "this page was made"
     caption = (
-        "The command repeats the sweep with the same settings and seed; versions are those of "
-        "the environment in which this page was made."
+        "The command repeats the sweep with the same settings and seed; versions are those with "
+        f"which {where}."
     )
     return Figure("settings", "Settings", caption, html=html)
 
