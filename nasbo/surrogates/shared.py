@@ -151,7 +151,8 @@ class FixedPairs:
     def diagonal(self, rows: Table) -> tuple[Array, Pull]:
         """Variances, shape (n,)."""
         left, relation = self._kernel.features(rows), self._relation
-        variances = np.bincount(left.row, relation.diagonal()[left.unit], left.n)
+        own = np.bincount(left.row, relation.diagonal()[left.unit], left.n)
+        variances = own.astype(np.float64)
         first, second = _pairs_within(left.row)
         if not len(first):
             return variances, lambda *_: None
