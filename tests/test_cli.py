@@ -157,7 +157,7 @@ def test_status_best_and_export(folder: Path) -> None:
     assert best == {"trial": 0, "value": 0.0, "config": found["best"]["config"]}
     assert "best: trial 0, value 0" in _call("best", folder).stdout
     rows = _call("export", folder, "--csv").stdout.splitlines()
-    assert rows[0] == "trial,round,subspace,source,state,value,C,kernel,degree,gamma"
+    assert rows[0] == "trial,round,subspace,source,state,value,n_values,repeat_of,C,kernel,degree,gamma"
     assert len(rows) == 4
 
 

@@ -8,9 +8,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from nasbo.commands import bench_cluster, bench_runs
-
-from nasbo.commands import problems
+from nasbo.commands import bench_cluster, bench_runs, problems
 
 
 @click.group(invoke_without_command=True)
