@@ -32,8 +32,18 @@ def prepare(file: str, given: Mapping[str, Any], console: Console) -> tuple[Swee
         mode="max" if (settings.get("mode") or trainer.mode) == "max" else "min",
     )
     space = load_space(sweep.space)
+    check_options(sweep, trainer)
     _check_constraints(sweep, space, trainer, console)
     return sweep, space
+
+
+def check_options(sweep: Sweep, trainer: Trainer) -> None:
+    """Options that no trial can be trained with are said before anything begins."""
+    try:
+        if trainer.check_options is not None:
+            trainer.check_options(sweep.trainer_options)
+    except Exception as error:
+        raise SweepError(f"options of {sweep.trainer}: {error}") from error
 
 
 def _check_constraints(sweep: Sweep, space: Space, trainer: Trainer, console: Console) -> None:

@@ -24,6 +24,7 @@ ABILITIES = (
     "summary",
     "fingerprint",
     "check",
+    "check_options",
     "calibrate",
     "provenance",
     "final_options",
@@ -59,10 +60,11 @@ class Trainer:
     network), ``check`` (raises for configs that cannot be built). A ``summary`` with an argument
     ``options`` is handed the sweep's options for the trainer.
 
-    And functions of these options: ``calibrate`` measures this machine, so that ``summary`` can
-    predict ``seconds``; ``provenance`` says which data and split are used, in plain values;
-    ``final_options`` turns them, and a recipe's name or ``None``, into those of a finalist, and
-    ``final_metric`` says what a finalist is measured by, in its last report at least. At last
+    And functions of these options: ``check_options`` raises for those that no trial can be trained
+    with; ``calibrate`` measures this machine, so that ``summary`` can predict ``seconds``;
+    ``provenance`` says which data and split are used, in plain values; ``final_options`` turns
+    them, and a recipe's name or ``None``, into those of a finalist; ``final_metric`` says what a
+    finalist is measured by, in its last report at least. At last
     ``export(config, trial_folder, folder, options)`` writes a trained network to a folder and
     returns facts about it.
     """
@@ -75,6 +77,7 @@ class Trainer:
     summary: Callable[..., Mapping[str, Any]] | None = None
     fingerprint: Callable[[Config], str] | None = None
     check: Callable[[Config], None] | None = None
+    check_options: Callable[[Mapping[str, Any]], None] | None = None
     calibrate: Callable[[Mapping[str, Any]], Any] | None = None
     provenance: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
     final_options: Callable[[Mapping[str, Any], str | None], dict[str, Any]] | None = None

@@ -84,12 +84,7 @@ def open_search(folder: Path) -> tuple[Sweep, History]:
 
 def final_sweep(folder: Path, sweep: Sweep, trainer: Trainer, wish: Wish) -> Sweep:
     """The settings under which the finalists are trained."""
-    if trainer.final_options is not None:
-        options = trainer.final_options(sweep.trainer_options, wish.recipe)
-    else:
-        named = {} if wish.recipe is None else {"recipe": wish.recipe}
-        options = {**sweep.trainer_options, **named}
-    options = {**options, **wish.options}
+    options = {**_options(sweep, trainer, wish), **wish.options}
     metric = trainer.final_metric(options) if trainer.final_metric else sweep.metric
     return replace(
         sweep,
@@ -110,6 +105,17 @@ def final_sweep(folder: Path, sweep: Sweep, trainer: Trainer, wish: Wish) -> Swe
         working_folder=os.getcwd(),
         **wish.settings,
     )
+
+
+def _options(sweep: Sweep, trainer: Trainer, wish: Wish) -> dict[str, Any]:
+    """What the trainer makes of the sweep's options for finalists; else the same with a recipe."""
+    if trainer.final_options is None:
+        named = {} if wish.recipe is None else {"recipe": wish.recipe}
+        return {**sweep.trainer_options, **named}
+    try:
+        return trainer.final_options(sweep.trainer_options, wish.recipe)
+    except Exception as error:
+        raise SweepError(f"options of {sweep.trainer}: {error}") from error
 
 
 def prepare_final(

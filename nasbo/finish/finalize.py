@@ -23,7 +23,7 @@ from nasbo.finish.finalists import (
     prepare_final,
 )
 from nasbo.history import History, Trial, json_safe
-from nasbo.plan import provenance_of
+from nasbo.plan import check_options, provenance_of
 from nasbo.repeats import is_complete
 from nasbo.start import EXIT_CODES, Display, run_in_words
 from nasbo.sweep import Sweep, read_history, trial_folder
@@ -48,6 +48,7 @@ def finalize(folder: Path, wish: Wish, console: Console) -> int:
     trainer = _trainer(folder, searched)
     chosen = choose_finalists(history, trainer, wish.top)
     planned = final_sweep(folder, searched, trainer, wish)
+    check_options(planned, trainer)
     sweep, space = prepare_final(folder, planned, chosen, wish.seeds)
     final = folder / FINAL_FOLDER
     console.print(f"{len(chosen)} finalists, trained {wish.seeds} times each, in {final}")
