@@ -8,7 +8,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from nasbo.commands import bench_cluster, bench_runs
+from nasbo.commands import bench_cluster, bench_runs, problems
 
 
 @click.group(invoke_without_command=True)
@@ -48,6 +48,10 @@ bench.add_command(bench_runs.suites)
 bench.add_command(bench_cluster.cluster)
 
 
+bench.add_command(problems.problems)
+bench.add_command(problems.tabulate)
+
+
 @bench.command("event-loop")
 @click.option("--fit-seconds", default=10.0, show_default=True, help="How long a fit takes.")
 def bench_event_loop(fit_seconds: float) -> None:
@@ -71,3 +75,44 @@ def bench_journal(folder: Path, trials: int) -> None:
     found = measure_journal(folder, trials)
     click.echo(f"writing: {found.per_trial_ms:.2f} ms per trial (median, forced to disk)")
     click.echo(f"opening: {found.open_s:.2f} s for {found.n_trials} trials, {found.size_mb:.1f} MB")
+
+
+@bench.command("cost")
+@click.option("--method", "-m", "methods", multiple=True, help="Again for more; all if not given.")
+@click.option("--space", help="Name or file of a space; that of Jenatton's small function.")
+@click.option("--size", "sizes", type=int, multiple=True, help="Results so far; 50 and 200.")
+@click.option("--repeats", default=5, show_default=True, help="Suggestions timed of each.")
+def bench_cost(
+    methods: tuple[str, ...], space: str | None, sizes: tuple[int, ...], repeats: int
+) -> None:
+    """CPU seconds that one suggestion of each method costs, and how that grows.
+
+    The results so far are spread evenly over the subspaces. A search puts most of them where the
+    best scores are: methods with a model for each subspace then cost more than this table says.
+    """
+    from nasbo.bench.addtree_regression import SMALL_BALANCED
+    from nasbo.bench.cost import SIZES, installed_methods, measure_costs, table
+
+    def progress(line: str) -> None:
+        click.echo(line, err=True)
+
+    names = methods or installed_methods()
+    where = space or SMALL_BALANCED
+    costs = measure_costs(names, where, sizes or SIZES, repeats, progress)
+    click.echo("\n".join(table(costs)))
+
+
+@bench.command("figure4")
+@click.option("--out", type=click.Path(path_type=Path), default=Path("figure4.png"), help="Plot.")
+@click.option("--seeds", default=10, show_default=True, help="Data sets drawn.")
+@click.option("--size", "sizes", type=int, multiple=True, help="Observations; 8, 12, ... 64.")
+def bench_figure4(out: Path, seeds: int, sizes: tuple[int, ...]) -> None:
+    """Figure 4 of the Add-Tree paper: regression error against the number of observations.
+
+    A GP with the Add-Tree covariance, independent GPs and the tree-structured GP learn Jenatton's
+    small function. Writes the plot and, beside it, a CSV of all errors.
+    """
+    from nasbo.bench.addtree_regression import SIZES, reproduce
+
+    for line in reproduce(out, sizes or SIZES, seeds):
+        click.echo(line)
