@@ -1,8 +1,9 @@
 """A history comes in; what the tokens of the best configs attend to goes out, per subspace.
 
 The map is that of the encoder's first block, mean of its heads (AttnBO paper, appendix D). In the
-preset ``paper`` the deep kernel is trained on the history first; the encoder of the preset
-``default`` is never trained, so its map shows the fixed features that the surrogate is given.
+preset ``paper`` the deep kernel is trained on the history first. The encoder of the preset
+``default`` is never trained: its map shows the fixed features that ``attention=features`` adds to
+the surrogate, and what the structure of the tokens alone gives otherwise.
 """
 
 from __future__ import annotations

@@ -151,8 +151,8 @@ class FixedPairs:
     def diagonal(self, rows: Table) -> tuple[Array, Pull]:
         """Variances, shape (n,)."""
         left, relation = self._kernel.features(rows), self._relation
-        own = relation.diagonal()[left.unit]
-        variances: Array = np.bincount(left.row, own, left.n).astype(np.float64)
+        own = np.bincount(left.row, relation.diagonal()[left.unit], left.n)
+        variances = own.astype(np.float64)
         first, second = _pairs_within(left.row)
         if not len(first):
             return variances, lambda *_: None

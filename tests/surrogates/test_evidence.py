@@ -12,8 +12,8 @@ from nasbo.space import load_space
 from nasbo.surrogates.base import FitError
 from nasbo.surrogates.covariance import Table
 from nasbo.surrogates.evidence import JITTER, Evidence
+from nasbo.surrogates.kernel_posterior import Covariances
 from nasbo.surrogates.maximum import maximise_density
-from nasbo.surrogates.mixture import Member
 from nasbo.surrogates.structured import StructuredGP
 
 
@@ -24,7 +24,7 @@ def evidence_of(name: str, n: int) -> tuple[StructuredGP, Evidence, np.ndarray, 
     model = StructuredGP(space)
     rows = Table.of(model._rows(batches))
     y = rng.standard_normal(n)
-    terms = [term for kernel in model._kernels for term in kernel.pair_terms(rows)]
+    terms = [term for kernel in model.kernels for term in kernel.pair_terms(rows)]
     return model, Evidence(terms, y, model.priors, model._noise), y, rows
 
 
@@ -34,7 +34,7 @@ def test_value_is_the_negative_log_posterior(name: str) -> None:
     rng = np.random.default_rng(1)
     means, sds = np.array(model.priors.means), np.array(model.priors.sds)
     theta = means + 0.3 * rng.standard_normal(len(means))
-    K = Member(model._kernels, theta, rows).cross(rows)
+    K = Covariances(model.kernels, theta, rows).cross(rows)
     K += (math.exp(theta[model._noise]) + JITTER) * np.eye(15)
     _, log_determinant = np.linalg.slogdet(K)
     likelihood = -0.5 * (y @ np.linalg.solve(K, y) + log_determinant + 15 * math.log(2 * math.pi))

@@ -153,6 +153,22 @@ def test_many_rows_are_thinned_for_the_hyperparameters_only(
     assert np.corrcoef(mean.numpy(), z)[0, 1] > 0.95
 
 
+def test_very_many_rows_are_thinned_for_the_posterior_too(
+    observe: Observe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(structured, "MAX_ROWS", 30)
+    space = load_space("simulation")
+    observations = observe(space, jenatton, n=60)
+    model = StructuredGP(space)
+    model.fit(observations)
+    best = int(np.argmax(observations.y))
+    mean, _ = model.posteriors(observations.batches)
+    z = (observations.y - observations.y.mean()) / observations.y.std()
+    assert mean[best].item() == pytest.approx(z[best], abs=0.1)
+    assert model.incumbent() == pytest.approx(mean.max().item(), abs=0.05)
+    assert np.corrcoef(mean.numpy(), z)[0, 1] > 0.95
+
+
 def fit_cash() -> list[float]:
     """Hyperparameters after a fit to scores drawn from a seed."""
     space, rng = load_space("cash"), np.random.default_rng(0)

@@ -11,9 +11,9 @@ import torch
 from nasbo.space import load_space
 from nasbo.surrogates import shared
 from nasbo.surrogates.covariance import Matern, Table, squared_distances
+from nasbo.surrogates.kernel_posterior import Covariances
 from nasbo.surrogates.kernels import Priors
 from nasbo.surrogates.layout import Layout
-from nasbo.surrogates.mixture import Member
 from nasbo.surrogates.shared import SharedUnits, unit_columns
 from nasbo.surrogates.structured import StructuredGP
 
@@ -29,7 +29,7 @@ def random_rows(name: str, n: int, seed: int = 0) -> tuple[StructuredGP, Table]:
 
 
 def covariances(model: StructuredGP, rows: Table) -> np.ndarray:
-    return Member(model._kernels, model.theta, rows).cross(rows)
+    return Covariances(model.kernels, model.theta, rows).cross(rows)
 
 
 @pytest.mark.parametrize("name", SPACES)
@@ -42,7 +42,7 @@ def test_kernel_is_symmetric_and_positive(name: str) -> None:
 @pytest.mark.parametrize("name", SPACES)
 def test_diagonals_agree_with_the_matrix(name: str) -> None:
     model, rows = random_rows(name, 12)
-    for kernel in model._kernels:
+    for kernel in model.kernels:
         fixed = kernel.against(model.theta, rows)
         assert np.allclose(fixed.diagonal(rows)[0], fixed.gram(rows)[0].diagonal(), atol=1e-12)
 
@@ -52,7 +52,7 @@ def test_ways_back_are_the_derivatives(name: str) -> None:
     model, rows = random_rows(name, 6)
     rng = np.random.default_rng(1)
     rows = Table(rows.features + 0.1 * rng.random(rows.features.shape), rows.active)
-    for kernel in model._kernels:
+    for kernel in model.kernels:
         fixed = kernel.against(model.theta, rows)
         K, pull = fixed.gram(rows)
         variances, pull_diagonal = fixed.diagonal(rows)

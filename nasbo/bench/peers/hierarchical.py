@@ -15,7 +15,8 @@ from torch import Tensor
 from nasbo.bench.peers.columns import TreeColumns
 from nasbo.errors import NasboError
 from nasbo.methods.base import Task
-from nasbo.methods.modelled import SurrogateMethod, check_choice
+from nasbo.methods.modelled import SurrogateMethod
+from nasbo.methods.options import check_choice
 from nasbo.space import Space, Subspace
 from nasbo.surrogates.base import Batches, FitError, Observations, Surrogate, as_batches
 from nasbo.surrogates.exact import Conditioned

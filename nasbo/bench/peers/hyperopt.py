@@ -7,10 +7,10 @@ from typing import Any
 
 from nasbo.history import config_key
 from nasbo.methods.base import Method, Suggestion, Task
-from nasbo.methods.flattened import FlatParameter, flat_name, flatten, from_flat, levels_of, walk
+from nasbo.methods.flattened import FlatParameter, flat_name, flatten, from_flat, levels_of
 from nasbo.methods.optional import import_optional
 from nasbo.space import Config, Parameter, Space, Value
-from nasbo.surrogates.vertices import Key
+from nasbo.surrogates.vertices import Key, walk
 
 _TRIES = 20
 _EDGE = 0.499

@@ -25,7 +25,7 @@ MLP_EPOCHS = 40
 MLP_LAYERS = 4
 
 
-def svm(config: Config) -> Any:
+def svm(config: Config, n_features: int = 0) -> Any:
     """A support vector machine whose solver stops after a fixed number of steps."""
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
@@ -36,7 +36,7 @@ def svm(config: Config) -> Any:
     return make_pipeline(StandardScaler(), machine)
 
 
-def xgboost(config: Config) -> Any:
+def xgboost(config: Config, n_features: int = 0) -> Any:
     """Gradient boosting of trees or of a linear model, in one thread."""
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
@@ -50,7 +50,7 @@ def xgboost(config: Config) -> Any:
     return make_pipeline(StandardScaler(), XGBClassifier(n_jobs=1, random_state=0, **options))
 
 
-def cash(config: Config) -> Any:
+def cash(config: Config, n_features: int = 0) -> Any:
     """The learner that the config chooses."""
     return {"svm": svm, "xgboost": xgboost}[config["algorithm"]](config)
 
@@ -89,7 +89,7 @@ def mlp_space() -> Space:
     )
 
 
-def mlp(config: Config) -> Any:
+def mlp(config: Config, n_features: int = 0) -> Any:
     """A network trained by Adam for a fixed number of epochs at most."""
     from sklearn.neural_network import MLPClassifier
     from sklearn.pipeline import make_pipeline

@@ -6,6 +6,7 @@ is finite: methods and seeds meet the same configs, and values once stored answe
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from nasbo.bench.problem import Config
@@ -75,11 +76,11 @@ def pipeline_space() -> Space:
     )
 
 
-def pipeline(config: Config) -> Any:
+def pipeline(config: Config, n_features: int) -> Any:
     """The steps that a config names, unfitted."""
     from sklearn.pipeline import make_pipeline
 
-    steps = (_scaler(config), _reducer(config), ESTIMATORS[config["estimator"]](config))
+    steps = (_scaler(config), _reducer(config, n_features), ESTIMATORS[config["estimator"]](config))
     return make_pipeline(*[step for step in steps if step is not None])
 
 
@@ -91,16 +92,14 @@ def _scaler(config: Config) -> Any:
     return {"none": None, "standard": StandardScaler(), "range": MinMaxScaler()}[config["scaler"]]
 
 
-def _reducer(config: Config) -> Any:
+def _reducer(config: Config, n_features: int) -> Any:
     from sklearn.decomposition import PCA
-    from sklearn.feature_selection import SelectPercentile
+    from sklearn.feature_selection import SelectKBest
 
     if config["reducer"] == "none":
         return None
-    if config["reducer"] == "select":
-        return SelectPercentile(percentile=10 * config["tenths"])
-    # A share of the variance below 1 is a number of components; all of it is written None.
-    return PCA(config["tenths"] / 10 if config["tenths"] < 10 else None, svd_solver="full")
+    n_kept = math.ceil(config["tenths"] * n_features / 10)
+    return PCA(n_kept) if config["reducer"] == "pca" else SelectKBest(k=n_kept)
 
 
 def _svm(config: Config) -> Any:

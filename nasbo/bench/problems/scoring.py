@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -25,7 +26,7 @@ def log_loss(make_learner: Callable[[], Any], table: Table) -> float:
     Args:
         make_learner: builds an unfitted classifier of scikit-learn's kind. One that has no
             probabilities but a decision function is calibrated by Platt's sigmoid, fitted to the
-            out-of-fold scores of the other folds.
+            out-of-fold scores of the other folds. One that overflows on a fold guesses.
         table: two classes.
     """
     from sklearn.exceptions import ConvergenceWarning
@@ -46,7 +47,9 @@ def _one_repeat(make_learner: Callable[[], Any], table: Table, repeat: int) -> f
     folds: Folds = list(splitter.split(table.features, table.labels))
     scores = np.empty(len(table.labels))
     for train, test in folds:
-        learner = make_learner().fit(table.features[train], table.labels[train])
+        learner = _fitted(make_learner(), Table(table.features[train], table.labels[train]))
+        if learner is None:
+            return math.log(2)
         has_probabilities = hasattr(learner, "predict_proba")
         scores[test] = (
             learner.predict_proba(table.features[test])[:, 1]
@@ -55,6 +58,16 @@ def _one_repeat(make_learner: Callable[[], Any], table: Table, repeat: int) -> f
         )
     probabilities = scores if has_probabilities else _calibrated(scores, table.labels, folds)
     return _mean_loss(probabilities, table.labels)
+
+
+def _fitted(learner: Any, rows: Table) -> Any | None:
+    """The learner after its fit; None if its numbers overflow (polynomials of raw features do)."""
+    try:
+        return learner.fit(rows.features, rows.labels)
+    except ValueError as error:
+        if "finite" not in str(error):
+            raise
+        return None
 
 
 def _calibrated(scores: Array, labels: NDArray[np.int64], folds: Folds) -> Array:

@@ -63,13 +63,13 @@ class Family:
     Attributes:
         name: the first word of its problems.
         space: builds the space.
-        learner: builds an unfitted classifier from a config.
+        learner: builds an unfitted classifier from a config and the number of features.
     """
 
     name: str
     group: str
     space: Callable[[], Space]
-    learner: Callable[[Config], Any]
+    learner: Callable[[Config, int], Any]
     summary: str
     packages: Sequence[Package] = (SKLEARN,)
     version: int = 2
@@ -102,6 +102,11 @@ class Family:
         made_with = ", ".join(package.version for package in self.packages)
         return Store(f"{self.name}_{data}-{self.version}", made_with)
 
+    def measure(self, config: Config, data: str) -> float:
+        """The log-loss of a config's learner on one data set."""
+        table = load_set(data)
+        return log_loss(lambda: self.learner(config, table.features.shape[1]), table)
+
     def problem(self, data: str) -> Problem:
         """The problem on one data set; its values are stored on disk."""
         space, store = self.space(), self.store(data)
@@ -109,6 +114,6 @@ class Family:
         def evaluate(config: Config, rng: np.random.Generator) -> float:
             own = space.canonical(config)
             key = json.dumps(own, sort_keys=True)
-            return store.value(key, lambda: log_loss(lambda: self.learner(own), load_set(data)))
+            return store.value(key, lambda: self.measure(own, data))
 
         return Problem(f"{self.name}_{data}", space, evaluate, version=self.version)

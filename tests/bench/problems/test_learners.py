@@ -24,7 +24,7 @@ def test_every_subspace_has_learners_that_fit(family: Family, data: Path) -> Non
     table, rng = load_set("blood"), np.random.default_rng(0)
     rows = np.r_[0:150]
     for subspace in family.space().subspaces():
-        learner = family.learner(subspace.sample_config(rng))
+        learner = family.learner(subspace.sample_config(rng), 4)
         learner.fit(table.features[rows], table.labels[rows])
         assert len(learner.predict(table.features)) == len(table.labels)
 
@@ -73,18 +73,27 @@ def test_the_pipeline_space_is_finite() -> None:
 def test_a_pipeline_has_the_steps_of_its_config() -> None:
     config = {"scaler": "range", "reducer": "pca", "tenths": 5, "estimator": "tree",
               "max_depth": 3, "min_leaf": 2, "criterion": "entropy"}  # fmt: skip
-    steps = pipeline(pipeline_space().canonical(config))
+    steps = pipeline(pipeline_space().canonical(config), 8)
     assert [type(step).__name__ for _, step in steps.steps] == [
         "MinMaxScaler", "PCA", "DecisionTreeClassifier"
     ]  # fmt: skip
-    assert (steps[1].n_components, steps[2].max_depth) == (0.5, 3)
+    assert (steps[1].n_components, steps[2].max_depth) == (4, 3)
+
+
+def test_the_smallest_share_of_few_features_keeps_one() -> None:
+    tree = {"estimator": "tree", "max_depth": 3, "min_leaf": 2, "criterion": "gini"}
+    for reducer in ("pca", "select"):
+        config = {"scaler": "none", "reducer": reducer, "tenths": 1, **tree}
+        learner = pipeline(pipeline_space().canonical(config), 4)
+        features = np.random.default_rng(0).random((30, 4))
+        assert learner.fit(features, features[:, 0] > 0.5)[:-1].transform(features).shape == (30, 1)
 
 
 def test_values_are_the_same_in_another_order(data: Path) -> None:
     problem, rng = make_problem("pipeline_blood"), np.random.default_rng(0)
     configs = [problem.space.sample(rng) for _ in range(2)]
     table = load_set("blood")
-    alone = [log_loss(lambda c=c: pipeline(c), table) for c in reversed(configs)]  # type: ignore[misc]
+    alone = [log_loss(lambda c=c: pipeline(c, 4), table) for c in reversed(configs)]  # type: ignore[misc]
     assert [problem.evaluate(config, rng) for config in configs] == alone[::-1]
 
 

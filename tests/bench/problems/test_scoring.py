@@ -56,6 +56,15 @@ def test_a_margin_is_calibrated_to_about_a_probability(table: Table) -> None:
     assert by_margin == pytest.approx(by_probability, abs=0.03)
 
 
+def test_a_learner_that_overflows_guesses_and_other_errors_are_not_hidden(table: Table) -> None:
+    huge = Table(1e80 * table.features, table.labels)
+    assert log_loss(lambda: SVC(kernel="poly", degree=4, gamma=1.0), huge) == pytest.approx(
+        np.log(2)
+    )
+    with pytest.raises(ValueError, match="kernel"):
+        log_loss(lambda: SVC(kernel="nonsense"), table)
+
+
 def test_scores_without_meaning_cost_no_more_than_a_guess(table: Table) -> None:
     """A calibration fitted to its own test rows would look better than a guess."""
     shuffled = Table(table.features, np.random.default_rng(1).permutation(table.labels))
