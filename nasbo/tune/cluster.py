@@ -53,7 +53,7 @@ def connect(sweep: Sweep, metadata: Mapping[str, str] | None = None) -> Iterator
             logging_level=logging.ERROR,
             log_to_driver=False,
         )
-    except (ConnectionError, RuntimeError, ValueError) as error:
+    except Exception as error:  # Ray has no class of its own for a start that took too long
         raise SweepError(f"no Ray at {address}: {error}") from error
     _protect_token()
     try:
