@@ -46,7 +46,8 @@ def cli() -> None:
 
 COMMANDS = (
     spaces.space, data.data, sweeps.methods, sweeps.run, sweeps.resume, sweeps.status, sweeps.best,
-    sweeps.export, reports.report, reports.compare, benches.bench,
+    sweeps.export, sweeps.finalize, reports.report, reports.compare, reports.grafana,
+    benches.bench,
 )  # fmt: skip
 for command in COMMANDS:
     cli.add_command(command)

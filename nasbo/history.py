@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from statistics import fmean
 from typing import Any, Literal
 
 from nasbo.errors import JournalError, NasboError
@@ -19,7 +20,7 @@ from nasbo.space import Config, Space, Subspace
 
 FORMAT = 1
 Mode = Literal["min", "max"]
-Source = Literal["design", "model", "fallback", "observed"]
+Source = Literal["design", "model", "fallback", "observed", "repeat"]
 State = Literal["waiting", "running", "finished", "failed"]
 Event = dict[str, Any]
 
@@ -46,7 +47,12 @@ def config_key(config: Mapping[str, Any]) -> str:
 
 @dataclass
 class Trial:
-    """One config and what became of it."""
+    """One config and what became of it.
+
+    ``value`` is the mean of ``values``: the trial's own, then those of its repeats. ``repeat_of``
+    is set for a repeat itself: the number of the trial whose config is trained again with another
+    seed. ``same_as`` is set where the result was taken over from a trial of the same network.
+    """
 
     id: int
     config: Config
@@ -56,6 +62,9 @@ class Trial:
     info: dict[str, Any] = field(default_factory=dict)
     state: State = "waiting"
     value: float | None = None
+    values: list[float] = field(default_factory=list)
+    repeat_of: int | None = None
+    same_as: int | None = None
     cause: str | None = None
     message: str = ""
     step: int = 0
@@ -88,6 +97,14 @@ class Round:
     seconds: float
 
 
+@dataclass(frozen=True)
+class Repeating:
+    """How many more times the best ``top`` configs are trained, with other seeds."""
+
+    repeats: int = 0
+    top: int = 3
+
+
 class History:
     """All trials of a search, in the order of their numbers."""
 
@@ -98,12 +115,16 @@ class History:
         self.mode = mode
         self.settings: Event = {}
         self.trials: list[Trial] = []
+        self.repeats: list[Trial] = []
         self.rounds: list[Round] = []
         self.budget: int | None = None
+        self.repeating = Repeating()
         self.keys: set[str] = set()
         self._handlers = {
             "settings": self._on_settings,
             "budget": self._on_budget,
+            "repeating": self._on_repeating,
+            "repeated": self._on_repeated,
             "opened": lambda event: None,
             "round": self._on_round,
             "suggested": self._on_suggested,
@@ -125,13 +146,23 @@ class History:
     # What methods and displays ask
 
     @property
+    def configs(self) -> list[Trial]:
+        """A trial per config: all but repeats, whose values their first trials hold."""
+        return [trial for trial in self.trials if trial.repeat_of is None]
+
+    @property
     def suggested(self) -> list[Trial]:
-        """The trials of the search itself, without results from elsewhere."""
+        """The trials of the search itself, without results from elsewhere and repeats."""
+        return [trial for trial in self.configs if trial.source != "observed"]
+
+    @property
+    def ran(self) -> list[Trial]:
+        """What was handed out to workers here: suggested trials and repeats."""
         return [trial for trial in self.trials if trial.source != "observed"]
 
     @property
     def n_suggested(self) -> int:
-        return len(self.trials) - self._n_observed
+        return len(self.trials) - self._n_observed - len(self.repeats)
 
     @property
     def open_trials(self) -> list[Trial]:
@@ -140,7 +171,7 @@ class History:
     @property
     def n_ended(self) -> int:
         """How many suggested trials have ended, well or badly: what counts against a budget."""
-        return sum(not trial.is_open for trial in self.trials) - self._n_observed
+        return sum(not trial.is_open for trial in self.configs) - self._n_observed
 
     def score(self, value: float) -> float:
         """A value as a score, larger is better."""
@@ -149,13 +180,17 @@ class History:
     @property
     def best(self) -> Trial | None:
         """The trial with the best value, among those finished or stopped early."""
-        done = [t for t in self.trials if not t.is_open and t.value is not None]
-        return max(done, key=lambda t: (self.score(t.value or 0.0), -t.id), default=None)
+        return next(iter(self.ranked()), None)
+
+    def ranked(self) -> list[Trial]:
+        """All trials with values, the best first, without repeats."""
+        done = [t for t in self.configs if not t.is_open and t.value is not None]
+        return sorted(done, key=lambda t: (-self.score(t.value or 0.0), t.id))
 
     def best_so_far(self) -> list[float]:
         """Best value after each ended trial, in the order in which the trials ended."""
         ended = sorted(
-            (t for t in self.trials if not t.is_open), key=lambda t: (t.ended_at or 0.0, t.id)
+            (t for t in self.configs if not t.is_open), key=lambda t: (t.ended_at or 0.0, t.id)
         )
         curve: list[float] = []
         for trial in ended:
@@ -173,11 +208,11 @@ class History:
     def rows(self) -> list[tuple[Trial, float]]:
         """What the surrogate learns from: (trial, score) in the order of the trial numbers.
 
-        Finished trials count with their value, stopped ones with the value that they had, those of
-        ``TEACHING_CAUSES`` with the worst score seen; all other endings say nothing.
+        Finished trials count with the mean of their values, stopped ones with the value that they
+        had, those of ``TEACHING_CAUSES`` with the worst score seen; all other endings say nothing.
         """
         known: list[tuple[Trial, float | None]] = []
-        for trial in self.trials:
+        for trial in self.configs:
             usable = trial.state == "finished" or trial.cause == "stopped"
             if usable and trial.value is not None and math.isfinite(trial.value):
                 known.append((trial, self.score(trial.value)))
@@ -189,8 +224,12 @@ class History:
         return [(trial, worst if score is None else score) for trial, score in known]
 
     def design_counts(self) -> Counter[int]:
-        """Configs per subspace that count towards the initial design."""
-        return Counter(t.subspace for t in self.trials if t.source in ("design", "observed"))
+        """Configs per subspace that count towards the initial design.
+
+        One that took the place of a subspace without allowed configs counts there.
+        """
+        counted = (t for t in self.trials if t.source in ("design", "observed"))
+        return Counter(t.info.get("instead_of", t.subspace) for t in counted)
 
     def state_counts(self) -> Counter[str]:
         return Counter(trial.state for trial in self.suggested)
@@ -210,9 +249,20 @@ class History:
         check_settings(event, self)
         self.settings = event
         self.budget = event.get("trials", self.budget)
+        self.repeating = Repeating(event.get("repeats", 0), event.get("repeat_top", 3))
 
     def _on_budget(self, event: Event) -> None:
         self.budget = event["trials"]
+
+    def _on_repeating(self, event: Event) -> None:
+        self.repeating = Repeating(event["repeats"], event["top"])
+
+    def _on_repeated(self, event: Event) -> None:
+        first = self._get({"trial": event["of"]})
+        trial = Trial(event["trial"], first.config, first.subspace, "repeat", round=-1)
+        trial.repeat_of, trial.suggested_at = first.id, event["time"]
+        self._add(trial)
+        self.repeats.append(trial)
 
     def _on_round(self, event: Event) -> None:
         unseen = tuple(event["unseen"])
@@ -235,7 +285,7 @@ class History:
 
     def _on_observed(self, event: Event) -> None:
         trial = Trial(event["trial"], event["config"], event["subspace"], "observed", round=-1)
-        trial.state, trial.value = "finished", event["value"]
+        trial.state, trial.value, trial.values = "finished", event["value"], [event["value"]]
         trial.suggested_at = trial.ended_at = event["time"]
         self._n_observed += 1
         self._add(trial)
@@ -260,8 +310,22 @@ class History:
 
     def _on_finished(self, event: Event) -> None:
         trial = self._end(event, "finished")
-        trial.value = event["value"]
+        trial.value, trial.values = event["value"], [event["value"]]
         trial.metrics = event.get("metrics") or trial.metrics
+        trial.same_as = event.get("same_as")
+        first = self.trials[trial.repeat_of] if trial.repeat_of is not None else trial
+        self._average(self.trials[first.same_as] if first.same_as is not None else first)
+
+    def _average(self, first: Trial) -> None:
+        """The mean of a trial and its repeats; trials of the same network follow."""
+        repeats = [t for t in self.repeats if t.repeat_of == first.id and t.value is not None]
+        if not repeats or first.value is None:
+            return
+        own = first.values[0]
+        first.values = [own, *(t.values[0] for t in repeats)]
+        for trial in self.configs:
+            if trial.id == first.id or trial.same_as == first.id:
+                trial.values, trial.value = first.values, fmean(first.values)
 
     def _on_failed(self, event: Event) -> None:
         trial = self._end(event, "failed")

@@ -87,7 +87,7 @@ def open_collection(data: str | None, image_size: int) -> Collection:
     if not folder.is_dir():
         raise DataError(f"{folder}: must be a folder of pictures or of data sets")
     arrays, classes = open_folder(folder, image_size)
-    digest = _digest(arrays.train_x, arrays.train_y, arrays.test_x, arrays.test_y)
+    digest = content_hash(arrays.train_x, arrays.train_y, arrays.test_x, arrays.test_y)
     return Collection(arrays, classes, _scale(arrays.train_x), digest)
 
 
@@ -114,7 +114,7 @@ def open_dataset(recipe: Recipe, device: str | torch.device = "cpu") -> Dataset:
         scale=whole.scale,
         facts={
             "data_hash": whole.data_hash,
-            "split_hash": _digest(train, validation),
+            "split_hash": content_hash(train, validation),
             "n_train": len(trained),
             "n_validation": 0 if is_all else len(validation),
         },
@@ -195,7 +195,8 @@ def _scale(images: NDArray[np.uint8]) -> Scale:
     return means, tuple(max(1.0, float(channel.std())) for channel in values)
 
 
-def _digest(*arrays: NDArray[Any]) -> str:
+def content_hash(*arrays: NDArray[Any]) -> str:
+    """A hash of the contents of some arrays."""
     digest = hashlib.sha256()
     for array in arrays:
         digest.update(np.ascontiguousarray(array).data)

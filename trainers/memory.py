@@ -6,6 +6,9 @@ What the backward pass needs of the forward pass is most of it, and is known in 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import torch
 
 from trainers.architecture import Config
@@ -25,7 +28,11 @@ class PredictedOutOfMemory(MemoryError):  # noqa: N818, the name says what would
 
 def predict_memory(config: Config, recipe: Recipe, batch: int, n_classes: int = 10) -> int:
     """Bytes for weights, optimiser and the activations of `batch` pictures, in float32."""
-    found = summary(config, recipe.width, n_classes, recipe.image_size)
+    return memory_of(summary(config, recipe.width, n_classes, recipe.image_size), recipe, batch)
+
+
+def memory_of(found: Mapping[str, Any], recipe: Recipe, batch: int) -> int:
+    """The same for a network whose summary is known."""
     copies = COPIES + (recipe.ema_decay > 0)
     return 4 * (copies * int(found["params"]) + batch * int(found["activations"]))
 

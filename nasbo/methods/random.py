@@ -10,7 +10,7 @@ class RandomSearch(Method):
     """Each config is drawn without looking at the results."""
 
     def propose(self, task: Task) -> list[Suggestion]:
-        taken = set(task.taken)
+        taken = task.taken.copy()
         chosen: list[Suggestion] = []
         while len(chosen) < task.n:
             config = draw_anywhere(self.space, taken, task.rng)

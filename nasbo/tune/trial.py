@@ -18,7 +18,7 @@ import ray
 from ray import tune
 
 from nasbo.history import Trial
-from nasbo.sweep import Sweep
+from nasbo.sweep import Sweep, trial_folder
 from nasbo.trainer import cause_of, load_trainer
 
 TIMEOUT_FILE, WORKER_FILE = "timeout.txt", "worker.json"
@@ -27,7 +27,10 @@ VALUE, CAUSE, MESSAGE = "nasbo_value", "nasbo_cause", "nasbo_message"
 
 @dataclass(frozen=True)
 class TrialTask:
-    """What all trials of a sweep share."""
+    """What all trials of a sweep share.
+
+    ``is_metric_late`` says that only the last report has the metric.
+    """
 
     folder: str
     trainer: str
@@ -36,11 +39,7 @@ class TrialTask:
     options: dict[str, Any] = field(default_factory=dict)
     working_folder: str = ""
     report_timeout_s: float | None = None
-
-
-def trial_folder(sweep_folder: str | os.PathLike[str], number: int) -> Path:
-    """Where a trial keeps its checkpoints and logs."""
-    return Path(sweep_folder) / "trials" / f"{number:05d}"
+    is_metric_late: bool = False
 
 
 def prune_checkpoints(
@@ -73,12 +72,13 @@ class TuneSession:
         self.options: Mapping[str, Any] = task.options
         self.n_out_of_memory = n_out_of_memory
         self.has_reported = False
-        self._metric = task.metric
+        self._metric, self._is_metric_late = task.metric, task.is_metric_late
         self._watchdog = Watchdog(self.folder / TIMEOUT_FILE, task.report_timeout_s)
 
     def report(self, metrics: dict[str, float]) -> None:
         """Hand the metrics to Tune, with the one that drives the search under its own key."""
-        value = pick_value(metrics, self._metric)
+        is_early = self._is_metric_late and self._metric not in metrics
+        value = math.nan if is_early else pick_value(metrics, self._metric)
         self.has_reported = True
         with self._watchdog.paused():  # the driver's time is not the trial's
             tune.report({**metrics, VALUE: value})

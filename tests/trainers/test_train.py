@@ -15,7 +15,7 @@ import pytest
 import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from trainers import cifar10
+from trainers import cifar10, cost
 from trainers.architecture import InvalidArchitecture
 from trainers.checkpoint import CheckpointError
 from trainers.session import LocalSession
@@ -69,7 +69,7 @@ def test_one_report_per_epoch_with_all_metrics(tmp_path: Path, uniform_config: M
     train(config, session)
     assert [report["epoch"] for report in session.reports] == [1, 2]
     last = session.reports[-1]
-    size = cifar10.summary(config, 0.25, image_size=8)
+    size = cost.summary(config, 0.25, image_size=8)
     assert (last["params"], last["flops"], last["epochs"]) == (size["params"], size["flops"], 2)
     assert 0 <= last["val_accuracy"] <= 1
     assert last["images_per_second"] > 0
