@@ -49,6 +49,7 @@ TRAINER_PACKAGES = {"torch", "torchvision", "numpy", "yaml", "filelock", "PIL"}
 EXPORT_PACKAGES = {"safetensors", "onnx", "onnxruntime", "onnxscript"}
 DEPARTURES = {
     ("nasbo.commands.data", "trainers"): "`nasbo data` prepares the data of the shipped trainers",
+    ("nasbo.commands.bench_trainer", "trainers"): "measures the shipped trainers",
     ("nasbo.bench.event_loop", "ray"): "measures Tune's own event loop",
 }
 
