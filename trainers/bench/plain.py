@@ -21,6 +21,7 @@ from trainers.data import open_cifar10
 from trainers.dataset import CIFAR10_SCALE, split
 from trainers.depthwise import DepthwiseConvolution
 from trainers.recipe import Recipe
+from trainers.squeeze import SqueezeExcitation
 
 
 class PlainTraining:
@@ -72,7 +73,21 @@ def _plain(network: nn.Module) -> nn.Module:
         for name, child in list(module.named_children()):
             if isinstance(child, DepthwiseConvolution):
                 setattr(module, name, _torch_convolution(child))
+            if isinstance(child, SqueezeExcitation):
+                setattr(module, name, PlainSqueezeExcitation(child))
     return network
+
+
+class PlainSqueezeExcitation(nn.Module):
+    """Squeeze-and-excitation as it stands in the paper."""
+
+    def __init__(self, layer: SqueezeExcitation) -> None:
+        super().__init__()
+        self.squeeze, self.excite = layer.squeeze, layer.excite
+
+    def forward(self, x: Tensor) -> Tensor:
+        gate = self.excite(functional.silu(self.squeeze(x.mean((2, 3))))).sigmoid()
+        return x * gate[:, :, None, None]
 
 
 def _torch_convolution(layer: DepthwiseConvolution) -> nn.Conv2d:
