@@ -38,7 +38,7 @@ class Search:
         mode: whether values are to be made small (``"min"``) or large (``"max"``).
         seed: the same seed and the same values give the same configs.
         journal: a file that remembers the search; opening it again continues the search, and
-            trials that were handed out but not told come first.
+            trials that were handed out but not told come first. A ``Journal`` is used as it is.
         notes: what else the first line of the journal is to remember, plain values.
         past: events of an earlier search to continue from, where there is no journal.
         options: of the method, e.g. ``preset="paper"``.
@@ -53,7 +53,7 @@ class Search:
         method: str = "attnbo",
         mode: Mode = "min",
         seed: int = 0,
-        journal: str | os.PathLike[str] | None = None,
+        journal: str | os.PathLike[str] | Journal | None = None,
         notes: Mapping[str, Any] | None = None,
         past: Sequence[Event] = (),
         **options: Any,
@@ -71,7 +71,9 @@ class Search:
             options=json_safe(options),
             **json_safe(notes or {}),
         )
-        self.journal = Journal(Path(journal)) if journal is not None else None
+        if journal is not None and not isinstance(journal, Journal):
+            journal = Journal(Path(journal))
+        self.journal = journal
         self._returned: deque[int] = deque()
         self.events = []
         self._begin(self.journal.events if self.journal else past)

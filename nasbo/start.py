@@ -20,6 +20,8 @@ from nasbo.report.progress import Progress, duration
 from nasbo.report.result import describe_best
 from nasbo.report.tensorboard import TensorboardLog
 from nasbo.space import Space, load_space
+from nasbo.storage.mirror import open_mirror, push, shown
+from nasbo.storage.place import is_url
 from nasbo.sweep import Sweep, create_folder, make_sweep, open_folder, read_history, read_settings
 from nasbo.trainer import Trainer, load_trainer
 
@@ -29,6 +31,19 @@ PLOT_FILE = "best_so_far.png"
 
 def start_sweep(file: str, folder: Path | None, given: Mapping[str, Any], console: Console) -> int:
     """Begin a sweep; the exit code is 0 if it ended by itself, 130 if it was interrupted."""
+    sweep, space = plan_sweep(file, given)
+    folder = folder or open_named(default_folder(sweep))
+    is_named = sweep.address not in ("auto", "local")  # else it means another one elsewhere
+    create_folder(folder, sweep if is_named else replace(sweep, address=None))
+    return _run(folder, sweep, space, None, console)
+
+
+def plan_sweep(file: str, given: Mapping[str, Any]) -> tuple[Sweep, Space]:
+    """The sweep that a file and the options of the command line ask for, checked, with its space.
+
+    Raises:
+        NasboError: a setting, the space or the trainer cannot be used.
+    """
     settings = {**read_settings(file), **_parsed(given)}
     sweep = make_sweep({**settings, "working_folder": os.getcwd()})
     trainer = load_trainer(sweep.trainer)
@@ -38,11 +53,18 @@ def start_sweep(file: str, folder: Path | None, given: Mapping[str, Any], consol
         metric=sweep.metric or trainer.metric,
         mode="max" if (settings.get("mode") or trainer.mode) == "max" else "min",
     )
-    space = load_space(sweep.space)
+    return sweep, load_space(sweep.space)
+
+
+def default_folder(sweep: Sweep) -> str:
+    """Where a sweep goes for which no folder was named: a path, or a URL."""
     name = f"{Path(sweep.space).stem}-{time.strftime('%Y%m%d-%H%M%S')}"
-    folder = folder or Path("runs") / name
-    create_folder(folder, sweep)
-    return _run(folder, sweep, space, None, console)
+    return f"{(sweep.storage_path or 'runs').rstrip('/')}/{name}"
+
+
+def open_named(name: str) -> Path:
+    """The folder of a path or a URL; that of a URL is a mirror on this machine."""
+    return open_mirror(name) if is_url(name) else Path(name)
 
 
 def resume_sweep(
@@ -59,7 +81,9 @@ def resume_sweep(
             f"--trials must be at least {history.n_suggested}, the trials so far, got {budget}"
         )
     if history.n_ended >= budget:
-        console.print(f"{folder}: has finished, {history.n_ended} of {budget} trials have ended")
+        console.print(
+            f"{shown(folder)}: has finished, {history.n_ended} of {budget} trials have ended"
+        )
         _conclude(folder, sweep, history, console)
         return 0
     return _run(folder, sweep, space, n_trials, console)
@@ -71,7 +95,8 @@ def _check_trainer(folder: Path, sweep: Sweep) -> None:
         load_trainer(sweep.trainer)
     except SweepError as error:
         raise SweepError(
-            f"{error}; {folder} names the trainer {sweep.trainer}: resume where that module lies"
+            f"{error}; {shown(folder)} names the trainer {sweep.trainer}: "
+            "resume where that module lies"
         ) from error
 
 
@@ -87,7 +112,9 @@ def _run(folder: Path, sweep: Sweep, space: Space, n_trials: int | None, console
     budget = n_trials or sweep.trials
     goal = "maximising" if sweep.mode == "max" else "minimising"
     what = f"{goal} {sweep.metric or 'the value'} of {sweep.trainer}"
-    console.print(f"sweep {folder}: {sweep.method}, {budget} trials, {what}", highlight=False)
+    console.print(
+        f"sweep {shown(folder)}: {sweep.method}, {budget} trials, {what}", highlight=False
+    )
     console.print(f"space: {space.n_subspaces:,} subspaces; starting Ray ...", highlight=False)
     from nasbo.tune.run import run_sweep  # Ray takes seconds to import
 
@@ -110,8 +137,9 @@ def _run(folder: Path, sweep: Sweep, space: Space, n_trials: int | None, console
         highlight=False,
     )
     _conclude(folder, sweep, history, console)
+    push(folder)
     if outcome.state != "finished":
-        console.print(f"continue with: nasbo resume {folder}", highlight=False)
+        console.print(f"continue with: nasbo resume {shown(folder)}", highlight=False)
     return EXIT_CODES[outcome.state]
 
 
@@ -129,12 +157,12 @@ def _conclude(folder: Path, sweep: Sweep, history: History, console: Console) ->
         console.print("no trial has finished with a value")
         return
     console.print(describe_best(history, best, _trainer_or_none(sweep)), highlight=False)
-    label = sweep.metric or "value"
+    label, place = sweep.metric or "value", shown(folder)
     plot_best_so_far(history, folder / PLOT_FILE, f"{folder.name}: {sweep.method}", label)
     console.print(f"plot:        {folder / PLOT_FILE}", highlight=False, soft_wrap=True)
-    console.print(f"report:      nasbo report {folder}", highlight=False)
-    console.print(f"all trials:  nasbo export {folder} --csv", highlight=False)
-    console.print(f"more trials: nasbo resume {folder} --trials N", highlight=False)
+    console.print(f"report:      nasbo report {place}", highlight=False)
+    console.print(f"all trials:  nasbo export {place} --csv", highlight=False)
+    console.print(f"more trials: nasbo resume {place} --trials N", highlight=False)
     console.print(f"curves:      tensorboard --logdir {folder}", highlight=False)
 
 
@@ -149,7 +177,7 @@ def _trainer_or_none(sweep: Sweep) -> Trainer | None:
 def _parsed(given: Mapping[str, Any]) -> dict[str, Any]:
     """Options of the command line as settings; those not given are left out."""
     settings = {key: value for key, value in given.items() if value not in (None, ())}
-    for key in ("method_options", "trainer_options"):
+    for key in ("method_options", "trainer_options", "resources"):
         if key in settings:
             settings[key] = parse_pairs(settings[key])
     if "slots" in settings and settings["slots"] != "auto":

@@ -44,7 +44,8 @@ class Trainer:
 
     The module may define ``METRIC`` and ``MODE``, and three functions of a config:
     ``summary`` (numbers and rows to draw), ``fingerprint`` (equal for configs that train the same
-    network), ``check`` (raises for configs that cannot be built).
+    network), ``check`` (raises for configs that cannot be built). ``prepare``, a function of the
+    sweep's options, makes the data ready; it is called on each node before its first trial.
     """
 
     path: str
@@ -55,6 +56,7 @@ class Trainer:
     summary: Callable[[Config], Mapping[str, Any]] | None = None
     fingerprint: Callable[[Config], str] | None = None
     check: Callable[[Config], None] | None = None
+    prepare: Callable[[Mapping[str, Any]], Any] | None = None
 
     def __call__(self, config: Config, session: Session) -> Any:
         return self.function(config, session) if self.takes_session else self.function(config)
@@ -91,6 +93,7 @@ def load_trainer(path: str, folder: str | os.PathLike[str] | None = None) -> Tra
         summary=getattr(module, "summary", None),
         fingerprint=getattr(module, "fingerprint", None),
         check=getattr(module, "check", None),
+        prepare=getattr(module, "prepare", None),
     )
 
 

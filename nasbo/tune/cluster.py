@@ -8,12 +8,17 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import ray
 
 from nasbo.errors import SweepError
 from nasbo.sweep import Sweep
+from nasbo.tune.nodes import NodeCheck, alive_nodes, check_nodes, room
+from nasbo.tune.shipping import is_local_code, runtime_env
 
+JOB_VARIABLE = "RAY_JOB_CONFIG_JSON_ENV_VAR"
+"""Ray sets it in the driver of a job, whose code was shipped when it was submitted."""
 REFRESH_S = 2.0
 _ENVIRONMENT = {
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
@@ -30,7 +35,8 @@ _ENVIRONMENT = {
 def connect(sweep: Sweep) -> Iterator[None]:
     """Join the cluster at the sweep's address, or start Ray on this machine.
 
-    A Ray that is already running in this process is used as it is and left running.
+    A Ray that is already running in this process is used as it is and left running. A trainer that
+    lies in the working folder is shipped to every node of a cluster.
     """
     _quieten()
     if ray.is_initialized():
@@ -41,17 +47,31 @@ def connect(sweep: Sweep) -> Iterator[None]:
         ray.init(
             address=address,
             num_cpus=_local_cpus(sweep) if address == "local" else None,
+            runtime_env=None if address == "local" else _shipped(sweep),
             logging_level=logging.ERROR,
             log_to_driver=False,
         )
     except (ConnectionError, RuntimeError, ValueError) as error:
         raise SweepError(f"no Ray at {address}: {error}") from error
-    _protect_token()
+    protect_token()
     try:
         _check_resources(sweep)
+        check_nodes()
         yield
     finally:
         ray.shutdown()
+
+
+def _shipped(sweep: Sweep) -> dict[str, Any] | None:
+    folder = sweep.working_folder
+    if not folder or JOB_VARIABLE in os.environ or not is_local_code(sweep.trainer, folder):
+        return None
+    return runtime_env(Path(folder))
+
+
+def is_shipped() -> bool:
+    """Whether workers find the trainer in their own working directory."""
+    return bool(ray.get_runtime_context().runtime_env.get("working_dir"))
 
 
 def _quieten() -> None:
@@ -69,7 +89,7 @@ def _local_cpus(sweep: Sweep) -> int:
     return max(cores, int(-(-asked // 1)))
 
 
-def _protect_token() -> None:
+def protect_token() -> None:
     """Ray writes its token readable for everybody."""
     token = Path(os.environ.get("RAY_AUTH_TOKEN_PATH", Path.home() / ".ray" / "auth_token"))
     if token.is_file() and token.stat().st_uid == os.getuid():
@@ -78,35 +98,35 @@ def _protect_token() -> None:
 
 def _check_resources(sweep: Sweep) -> None:
     have = ray.cluster_resources()
-    if sweep.gpus_per_trial and have.get("GPU", 0) < sweep.gpus_per_trial and not sweep.address:
+    is_here = sweep.address in (None, "local")
+    if sweep.gpus_per_trial and have.get("GPU", 0) < sweep.gpus_per_trial and is_here:
         raise SweepError(
             f"a trial needs {sweep.gpus_per_trial:g} GPU, this machine has {have.get('GPU', 0):g}"
         )
 
 
 class Capacity:
-    """How many trials run at once: a fixed number, or what the cluster holds just now."""
+    """How many trials run at once: a fixed number, or what the cluster holds just now.
+
+    Attributes:
+        problem: what is wrong with a node that joined; empty if nothing is.
+    """
 
     def __init__(self, sweep: Sweep) -> None:
         self._sweep = sweep
         self._known = 0
         self._read_at = -REFRESH_S
+        self._check: NodeCheck | None = None
+        self.problem = ""
 
     def slots(self) -> int:
-        if isinstance(self._sweep.slots, int):
-            return self._sweep.slots
         if time.monotonic() - self._read_at >= REFRESH_S:
-            self._known = self._count()
+            self._refresh()
             self._read_at = time.monotonic()
-        return self._known
+        return self._sweep.slots if isinstance(self._sweep.slots, int) else self._known
 
-    def _count(self) -> int:
-        """Trials that fit, node by node: a trial does not span nodes."""
-        needs = {"CPU": self._sweep.cpus_per_trial, "GPU": self._sweep.gpus_per_trial}
-        total = 0
-        for node in ray.nodes():
-            if node["Alive"]:
-                have = node["Resources"]
-                fits = (have.get(name, 0) // need for name, need in needs.items() if need)
-                total += int(min(fits))
-        return total
+    def _refresh(self) -> None:
+        """Count node by node, as a trial does not span nodes, and look at those that are new."""
+        self._check = self._check or NodeCheck()
+        self.problem = self.problem or self._check.look()
+        self._known = sum(room(node["Resources"], self._sweep.needs) for node in alive_nodes())
