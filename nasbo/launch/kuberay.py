@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import shlex
 import subprocess
-import sys
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -94,39 +95,51 @@ def manifests(order: Order) -> list[dict[str, Any]]:
         SweepError: the pods could not see the folder, or a field is not in the given CRD.
     """
     values = dict(order.values)
-    if not is_url(order.folder) and not order.folder.startswith(str(values["mount_path"])):
+    if not is_url(order.folder) and not order.folder.startswith(f"{values['mount_path']}/"):
         raise SweepError(
             f"--dir must be a URL, or lie below mount_path ({values['mount_path']}), which the "
             f"claim {values['volume_claim']!r} brings to every pod; got {order.folder}"
         )
-    crd = values.pop("crd", None)
-    filled = fill(read_template("kuberay", "rayjob.yaml"), {**values, **_derived(order)})
-    documents = [_config_map(order), _without_empty_volumes(filled, values)]
-    if crd is not None:
-        check_manifest(documents[1], Path(crd))
-    return documents
+    job = fill_manifest("rayjob.yaml", {**values, **_derived(order)})
+    return [_config_map(order), job]
+
+
+def fill_manifest(template: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """A manifest of the recipe with its values; checked, if they name a CRD.
+
+    Raises:
+        SweepError: a value is missing, or a field is not in the CRD.
+    """
+    if not values.get("image"):
+        raise SweepError("the recipe kuberay needs -v image=REGISTRY/NAME:TAG")
+    counted = {
+        "gpus": values.get("gpus_per_worker") or None,
+        "autoscaling": int(values["max_workers"]) > int(values["workers"]),
+    }
+    filled = fill(read_template("kuberay", template), {**values, **counted})
+    if not values.get("volume_claim"):
+        filled = _without(filled, "runs")
+    if values.get("crd"):
+        check_manifest(filled, Path(str(values["crd"])))
+    manifest: dict[str, Any] = filled
+    return manifest
 
 
 def _derived(order: Order) -> dict[str, Any]:
-    """What the template needs beside the recipe's own values."""
-    values = order.values
-    from_image = Order(
-        f"{SWEEP_FOLDER}/sweep.yaml", order.folder, order.sweep, order.working_dir, order.words
-    )
+    """What the RayJob needs beside the recipe's own values."""
+    in_pod = replace(order, file=f"{SWEEP_FOLDER}/sweep.yaml")
     environment: dict[str, Any] = {
         "env_vars": {"RAY_JOB_STOP_WAIT_TIME_S": str(STOP_WAIT_S), **order.env}
     }
-    if values.get("working_dir"):
-        environment["working_dir"] = values["working_dir"]
+    if order.values.get("working_dir"):
+        environment["working_dir"] = order.values["working_dir"]
     return {
         "name": job_name(order.folder),
         "files": f"{job_name(order.folder)}-files",
         "files_path": SWEEP_FOLDER,
-        "entrypoint": shlex.join(from_image.command("python", "auto")),
+        "entrypoint": shlex.join(in_pod.command("python", "auto")),
         "runtime_env": yaml.safe_dump(environment, sort_keys=False),
         "metadata": order.metadata,
-        "gpus": values.get("gpus_per_worker") or None,
-        "python_version": f"{sys.version_info[0]}.{sys.version_info[1]}",
     }
 
 
@@ -146,15 +159,12 @@ def _config_map(order: Order) -> dict[str, Any]:
     }
 
 
-def _without_empty_volumes(document: Any, values: dict[str, Any]) -> Any:
-    """Leave out the shared volume where the sweep's folder is a URL."""
-    if values.get("volume_claim"):
-        return document
+def _without(document: Any, volume: str) -> Any:
+    """Leave a volume out, wherever it is declared or mounted."""
     if isinstance(document, dict):
-        return {key: _without_empty_volumes(item, values) for key, item in document.items()}
+        return {key: _without(item, volume) for key, item in document.items()}
     if isinstance(document, list):
-        kept = [
-            item for item in document if not (isinstance(item, dict) and item.get("name") == "runs")
-        ]
-        return [_without_empty_volumes(item, values) for item in kept]
+        is_it = [isinstance(item, dict) and item.get("name") == volume for item in document]
+        pairs = zip(document, is_it, strict=True)
+        return [_without(item, volume) for item, is_volume in pairs if not is_volume]
     return document
