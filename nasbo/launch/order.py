@@ -11,6 +11,7 @@ from typing import Any
 
 from nasbo.errors import SweepError
 from nasbo.space import find_space_file
+from nasbo.space.load import SHIPPED
 from nasbo.start import default_folder, plan_sweep
 from nasbo.storage.place import is_url
 from nasbo.sweep import Sweep
@@ -97,7 +98,7 @@ def _inside(path: Path, working_dir: Path, asked: str) -> str:
     path = path.resolve()
     if path.is_relative_to(working_dir.resolve()):
         return str(path.relative_to(working_dir.resolve()))
-    if find_space_file(path.stem).resolve() == path:
+    if path.parent == SHIPPED.resolve():
         return path.stem
     raise SweepError(
         f"{asked}: {path} must lie in the working directory {working_dir}, "

@@ -1,6 +1,6 @@
 """Values come in; a manifest that needs no sweep, such as a RayCluster that stays, is printed.
 
-    python -m nasbo.launch.render raycluster -v image=REGISTRY/nasbo:TAG | kubectl apply -f -
+python -m nasbo.launch.render raycluster -v image=REGISTRY/nasbo:TAG | kubectl apply -f -
 """
 
 from __future__ import annotations

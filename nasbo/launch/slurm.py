@@ -27,7 +27,9 @@ class SlurmLauncher:
     """Submits ``cluster/slurm/sweep.sbatch``, which starts Ray on the nodes of the job."""
 
     def plan(self, order: Order) -> str:
-        return shlex.join(sbatch_words(order)).replace(" --", " \\\n  --")
+        words = sbatch_words(order)
+        script = words.index(str(SCRIPT))
+        return " \\\n  ".join([*map(shlex.quote, words[:script]), shlex.join(words[script:])])
 
     def submit(self, order: Order, tell: Tell) -> Record:
         log = log_file(order.folder, is_url(order.folder))

@@ -51,11 +51,11 @@ class LocalCluster:
 
     def freeze(self, node: Any) -> list[int]:
         """The node stops answering, as in a network loss; the processes stay."""
-        family = family(_raylet(node))
-        for process in family:
+        frozen = family(_raylet(node))
+        for process in frozen:
             _signal(process, signal.SIGSTOP)
         self.nodes.remove(node)
-        return family
+        return frozen
 
     def shutdown(self) -> None:
         self._cluster.shutdown()

@@ -71,7 +71,11 @@ class Hosts:
     def _start(self, name: str, role: str, *options: str, **variables: str) -> None:
         self._temporary.append(tempfile.TemporaryDirectory(prefix="nr", dir="/tmp"))
         log = (self.folder / f"{name}.log").open("ab")
-        own = ["--block", f"--temp-dir={self._temporary[-1].name}", "--object-store-memory=80000000"]
+        own = [
+            "--block",
+            f"--temp-dir={self._temporary[-1].name}",
+            "--object-store-memory=80000000",
+        ]
         process = subprocess.Popen(
             [str(START), role, *own, *options],
             env={**self.environment, **variables},
