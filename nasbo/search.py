@@ -123,9 +123,17 @@ class Search:
 
     def open_round(self, n: int) -> list[Trial]:
         """Have the method decide on ``n`` trials and write them down; none is started."""
+        return self.add_round(*self.decide(n))
+
+    def decide(self, n: int) -> tuple[list[Suggestion], float]:
+        """What the method would do next, and the seconds that this took; nothing is written."""
         begin = time.perf_counter()
-        suggestions = self._method.suggest(self.history, n)
-        return self.add_round(suggestions, time.perf_counter() - begin)
+        return self._method.suggest(self.history, n), time.perf_counter() - begin
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether the method decides in an instant."""
+        return self._method.is_quick
 
     def add_round(
         self, suggestions: list[Suggestion], seconds: float, unseen: Sequence[int] | None = None

@@ -41,6 +41,8 @@ TRAINER_PACKAGES = {"torch", "torchvision", "numpy", "yaml", "filelock", "PIL"}
 DEPARTURES = {
     ("nasbo.commands.data", "trainers"): "`nasbo data` prepares the data of the shipped trainers",
     ("nasbo.bench.event_loop", "ray"): "measures Tune's own event loop",
+    ("nasbo.bench.overhead", "ray"): "measures what a sweep adds to bare Tune",
+    ("nasbo.bench.overhead", "yaml"): "its space, as text and as a dict",
 }
 
 

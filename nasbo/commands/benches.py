@@ -35,3 +35,17 @@ def bench_journal(folder: Path, trials: int) -> None:
     found = measure_journal(folder, trials)
     click.echo(f"writing: {found.per_trial_ms:.2f} ms per trial (median, forced to disk)")
     click.echo(f"opening: {found.open_s:.2f} s for {found.n_trials} trials, {found.size_mb:.1f} MB")
+
+
+@bench.command("overhead")
+@click.option("--trials", default=1000, show_default=True, type=click.IntRange(min=2))
+def bench_overhead(trials: int) -> None:
+    """What nasbo adds to a trial: trivial trials on two slots, bare Tune against a sweep."""
+    from nasbo.bench.overhead import measure_overhead
+
+    found = measure_overhead(trials)
+    click.echo(f"bare Tune: {1e3 * found.bare_s:.1f} ms per trial ({trials} trials)")
+    click.echo(
+        f"a sweep:   {1e3 * found.nasbo_s:.1f} ms per trial, {found.ratio:.2f} times as much"
+    )
+    click.echo(f"memory:    the driver grew by {found.growth_mb:.0f} MB")

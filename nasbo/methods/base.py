@@ -6,7 +6,7 @@ import itertools
 import logging
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -78,7 +78,13 @@ class Method(ABC):
     """A way to choose configs. A subclass writes ``propose``; this class does the rest.
 
     A method keeps nothing that it cannot rebuild from the history.
+
+    Attributes:
+        is_quick: decides in an instant: it may run in the middle of Tune's event loop, and needs
+            no process of its own.
     """
+
+    is_quick: ClassVar[bool] = False
 
     def __init__(self, space: Space, seed: int = 0) -> None:
         self.space = space

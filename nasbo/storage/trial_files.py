@@ -32,9 +32,13 @@ class TrialFiles:
         self._stored = self._look()
 
     def store(self) -> None:
-        """Bring files that are new or have changed to the bucket; remove those that are gone."""
+        """Bring files that are new or have changed to the bucket; remove those that are gone.
+
+        They go in the order in which they were written: if this breaks off, what is there is what
+        the trainer had written at some time.
+        """
         now = self._look()
-        for name, mark in now.items():
+        for name, mark in sorted(now.items(), key=lambda item: item[1]):
             if self._stored.get(name) != mark:
                 self._place.write(f"{self._name}/{name}", (self.folder / name).read_bytes())
         for name in set(self._stored) - set(now):

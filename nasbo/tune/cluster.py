@@ -38,7 +38,7 @@ def connect(sweep: Sweep) -> Iterator[None]:
     A Ray that is already running in this process is used as it is and left running. A trainer that
     lies in the working folder is shipped to every node of a cluster.
     """
-    _quieten()
+    quieten()
     if ray.is_initialized():
         yield
         return
@@ -74,7 +74,7 @@ def is_shipped() -> bool:
     return bool(ray.get_runtime_context().runtime_env.get("working_dir"))
 
 
-def _quieten() -> None:
+def quieten() -> None:
     """Leave the words to nasbo's own display, and the state to its journal."""
     for name, value in _ENVIRONMENT.items():
         os.environ.setdefault(name, value)
@@ -128,5 +128,6 @@ class Capacity:
     def _refresh(self) -> None:
         """Count node by node, as a trial does not span nodes, and look at those that are new."""
         self._check = self._check or NodeCheck()
-        self.problem = self.problem or self._check.look()
-        self._known = sum(room(node["Resources"], self._sweep.needs) for node in alive_nodes())
+        nodes = alive_nodes()
+        self.problem = self.problem or self._check.look(nodes)
+        self._known = sum(room(node["Resources"], self._sweep.needs) for node in nodes)

@@ -65,16 +65,17 @@ class NodeCheck:
         self._asked: dict[Any, str] = {}
         self._known = {ray.get_runtime_context().get_node_id()}
 
-    def look(self, timeout_s: float = 0.0) -> str:
+    def look(self, nodes: list[dict[str, Any]], timeout_s: float = 0.0) -> str:
         """Ask nodes that are new, and say what is wrong with those that have answered.
 
         Args:
+            nodes: those alive now.
             timeout_s: how long to wait for the answers.
 
         Returns:
             The first difference found, with the node's name; empty if there is none.
         """
-        for node in alive_nodes():
+        for node in nodes:
             if node["NodeID"] not in self._known:
                 self._known.add(node["NodeID"])
                 self._asked[_ask(node["NodeID"])] = _name(node)
@@ -108,7 +109,7 @@ def check_nodes() -> None:
         SweepError: a node differs or does not answer; the message names it.
     """
     check = NodeCheck()
-    if problem := check.look(ANSWER_S):
+    if problem := check.look(alive_nodes(), ANSWER_S):
         raise SweepError(problem)
     if check.silent:
         raise SweepError(
