@@ -59,6 +59,7 @@ class History:
         self.settings: Event = {}
         self.trials: list[Trial] = []
         self.repeats: list[Trial] = []
+        self._open: dict[int, Trial] = {}
         self.rounds: list[Round] = []
         self.budget: int | None = None
         self.repeating = Repeating()
@@ -109,12 +110,13 @@ class History:
 
     @property
     def open_trials(self) -> list[Trial]:
-        return [trial for trial in self.trials if trial.is_open]
+        return [self._open[number] for number in sorted(self._open)]
 
     @property
     def n_ended(self) -> int:
         """How many suggested trials have ended, well or badly: what counts against a budget."""
-        return sum(not trial.is_open for trial in self.configs) - self._n_observed
+        n_open = sum(trial.repeat_of is None for trial in self._open.values())
+        return self.n_suggested - n_open
 
     def score(self, value: float) -> float:
         """A value as a score, larger is better."""
@@ -284,6 +286,7 @@ class History:
         trial = self._get(event)
         if not trial.is_open:
             raise JournalError(f"trial {trial.id} has ended already ({trial.state})")
+        del self._open[trial.id]
         trial.state, trial.ended_at = state, event["time"]
         trial.step = event.get("step") or trial.step
         trial.message = event.get("message", "")
@@ -299,6 +302,8 @@ class History:
         if trial.id != len(self.trials):
             raise JournalError(f"trial {trial.id} must be number {len(self.trials)}")
         self.trials.append(trial)
+        if trial.is_open:
+            self._open[trial.id] = trial
         self.keys.add(config_key(trial.config))
 
 

@@ -37,7 +37,7 @@ def final_options(options: Mapping[str, Any], recipe: str | None) -> dict[str, A
     """
     kept = {name: options[name] for name in INHERITED if name in options}
     data = options.get("data")
-    has_test = is_cifar10(data) or (Path(data) / "test").is_dir()
+    has_test = is_cifar10(data) or (Path(str(data)) / "test").is_dir()
     chosen = {
         "recipe": recipe or "strong",
         "train_on": "train+validation" if has_test else "train",

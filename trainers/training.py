@@ -78,7 +78,7 @@ class Training:
         self.step = 0
         self.seconds = self.cpu_seconds = 0.0
         self.metrics: dict[str, Any] = {}
-        self._start_epoch()
+        self.start_epoch()
         self._restore()
         self._saved_at = self._resumed_at = time.monotonic()
         self._cpu_at = time.process_time()
@@ -241,13 +241,14 @@ class Training:
         self.optimiser.load_state_dict(state["optimiser"])
         self.scaler.load_state_dict(state["scaler"])
         self.generator.set_state(state["generator"])
-        self._start_epoch()
+        self.start_epoch()
         self.loss_sum, self.n_right = (value.to(self.device) for value in state["sums"])
         checkpoint.set_random_state(state["random"])
         for name in PLAIN:
             setattr(self, name, state["plain"][name])
 
-    def _start_epoch(self) -> None:
+    def start_epoch(self) -> None:
+        """Draws the order of the next epoch and everything else that is random in it."""
         self.epoch_began = self.generator.get_state()
         self.plan = self.data.train.plan(int(self.config["batch_size"]), self.generator)
         self.loss_sum = torch.zeros((), device=self.device, dtype=torch.float64)
@@ -275,7 +276,7 @@ class Training:
             **_size(self.config, self.recipe, len(self.data.classes)),
             **(self.facts() if self.epoch == self.recipe.epochs else {}),
         }
-        self._start_epoch()
+        self.start_epoch()
         every = self.recipe.checkpoint_every_epochs
         if self.is_finished or (every and self.epoch % every == 0):
             self.save()
