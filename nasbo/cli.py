@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from nasbo.commands import benches, data, reports, spaces, sweeps
+from nasbo.commands import benches, data, launch, reports, spaces, sweeps
 from nasbo.errors import NasboError
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -46,7 +46,8 @@ def cli() -> None:
 
 COMMANDS = (
     spaces.space, data.data, sweeps.methods, sweeps.run, sweeps.resume, sweeps.status, sweeps.best,
-    sweeps.export, sweeps.finalize, reports.report, reports.compare, reports.grafana,
+    sweeps.export, sweeps.finalize, launch.launch, launch.stop, launch.logs, reports.report,
+    reports.compare, reports.grafana,
     benches.bench,
 )  # fmt: skip
 for command in COMMANDS:

@@ -5,104 +5,47 @@ The history is the only state of a search: everything else is rebuilt from it.
 
 from __future__ import annotations
 
-import copy
-import json
 import math
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping
 from statistics import fmean
-from typing import Any, Literal
+from typing import Any
 
 from nasbo.errors import JournalError, NasboError
-from nasbo.space import Config, Space, Subspace
+from nasbo.records import (
+    CAUSES,
+    TEACHING_CAUSES,
+    Mode,
+    Repeating,
+    Round,
+    Source,
+    State,
+    Trial,
+    config_key,
+)
+from nasbo.space import Space, Subspace
+
+__all__ = [
+    "CAUSES",
+    "FORMAT",
+    "Event",
+    "History",
+    "Mode",
+    "Repeating",
+    "Round",
+    "Source",
+    "State",
+    "Trial",
+    "check_settings",
+    "config_key",
+    "event",
+    "json_safe",
+    "replay",
+]
 
 FORMAT = 1
-Mode = Literal["min", "max"]
-Source = Literal["design", "model", "fallback", "observed", "repeat"]
-State = Literal["waiting", "running", "finished", "failed"]
 Event = dict[str, Any]
-
-CAUSES = (
-    "diverged",
-    "invalid",
-    "oom",
-    "crashed",
-    "killed",
-    "lost",
-    "timeout",
-    "stopped",
-    "no result",
-)
-TEACHING_CAUSES = ("diverged", "invalid")
-"""Endings that say something about the config itself: the surrogate sees the worst score so far.
-A ``stopped`` trial counts with the value it had; all other causes are left out."""
-
-
-def config_key(config: Mapping[str, Any]) -> str:
-    """A text that two configs share exactly if they are equal."""
-    return json.dumps(config, sort_keys=True, separators=(",", ":"))
-
-
-@dataclass
-class Trial:
-    """One config and what became of it.
-
-    ``value`` is the mean of ``values``: the trial's own, then those of its repeats. ``repeat_of``
-    is set for a repeat itself: the number of the trial whose config is trained again with another
-    seed. ``same_as`` is set where the result was taken over from a trial of the same network.
-    """
-
-    id: int
-    config: Config
-    subspace: int
-    source: Source
-    round: int = 0
-    info: dict[str, Any] = field(default_factory=dict)
-    state: State = "waiting"
-    value: float | None = None
-    values: list[float] = field(default_factory=list)
-    repeat_of: int | None = None
-    same_as: int | None = None
-    cause: str | None = None
-    message: str = ""
-    step: int = 0
-    attempts: int = 0
-    retries: Counter[str] = field(default_factory=Counter)
-    metrics: dict[str, Any] = field(default_factory=dict)
-    curve: list[tuple[int, float]] = field(default_factory=list)
-    suggested_at: float = 0.0
-    started_at: float | None = None
-    ended_at: float | None = None
-
-    @property
-    def is_open(self) -> bool:
-        """Handed out, or queued, and not ended."""
-        return self.state in ("waiting", "running")
-
-    def copy(self) -> Trial:
-        """A copy whose config can be changed without harm to the history."""
-        return replace(self, config=copy.deepcopy(self.config))
-
-
-@dataclass(frozen=True)
-class Round:
-    """A set of trials that were decided together."""
-
-    number: int
-    size: int
-    unseen: tuple[int, ...]
-    time: float
-    seconds: float
-
-
-@dataclass(frozen=True)
-class Repeating:
-    """How many more times the best ``top`` configs are trained, with other seeds."""
-
-    repeats: int = 0
-    top: int = 3
 
 
 class History:
@@ -116,6 +59,7 @@ class History:
         self.settings: Event = {}
         self.trials: list[Trial] = []
         self.repeats: list[Trial] = []
+        self._open: dict[int, Trial] = {}
         self.rounds: list[Round] = []
         self.budget: int | None = None
         self.repeating = Repeating()
@@ -166,12 +110,13 @@ class History:
 
     @property
     def open_trials(self) -> list[Trial]:
-        return [trial for trial in self.trials if trial.is_open]
+        return [self._open[number] for number in sorted(self._open)]
 
     @property
     def n_ended(self) -> int:
         """How many suggested trials have ended, well or badly: what counts against a budget."""
-        return sum(not trial.is_open for trial in self.configs) - self._n_observed
+        n_open = sum(trial.repeat_of is None for trial in self._open.values())
+        return self.n_suggested - n_open
 
     def score(self, value: float) -> float:
         """A value as a score, larger is better."""
@@ -180,12 +125,17 @@ class History:
     @property
     def best(self) -> Trial | None:
         """The trial with the best value, among those finished or stopped early."""
-        return next(iter(self.ranked()), None)
+        return min(self._valued(), key=self._rank, default=None)
 
     def ranked(self) -> list[Trial]:
         """All trials with values, the best first, without repeats."""
-        done = [t for t in self.configs if not t.is_open and t.value is not None]
-        return sorted(done, key=lambda t: (-self.score(t.value or 0.0), t.id))
+        return sorted(self._valued(), key=self._rank)
+
+    def _valued(self) -> Iterator[Trial]:
+        return (t for t in self.configs if not t.is_open and t.value is not None)
+
+    def _rank(self, trial: Trial) -> tuple[float, int]:
+        return -self.score(trial.value or 0.0), trial.id
 
     def best_so_far(self) -> list[float]:
         """Best value after each ended trial, in the order in which the trials ended."""
@@ -336,6 +286,7 @@ class History:
         trial = self._get(event)
         if not trial.is_open:
             raise JournalError(f"trial {trial.id} has ended already ({trial.state})")
+        del self._open[trial.id]
         trial.state, trial.ended_at = state, event["time"]
         trial.step = event.get("step") or trial.step
         trial.message = event.get("message", "")
@@ -351,6 +302,8 @@ class History:
         if trial.id != len(self.trials):
             raise JournalError(f"trial {trial.id} must be number {len(self.trials)}")
         self.trials.append(trial)
+        if trial.is_open:
+            self._open[trial.id] = trial
         self.keys.add(config_key(trial.config))
 
 

@@ -71,10 +71,17 @@ class Journal:
             _write_all(self._file, data)
             if sync:
                 os.fsync(self._file)
+            self._publish(data, sync)
+        except JournalError:
+            self._undo()
+            raise
         except OSError as error:
             self._undo()
             raise JournalError(f"{self.path}: cannot be written: {error}") from error
         self._size, self._crc = self._size + len(data), crc
+
+    def _publish(self, data: bytes, sync: bool) -> None:
+        """Bring what was written elsewhere, too; a plain journal is only here."""
 
     def _undo(self) -> None:
         try:

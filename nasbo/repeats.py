@@ -14,6 +14,8 @@ def due_repeats(history: History) -> list[Trial]:
     Results from elsewhere and those taken over from the same network are not repeated; a repeat
     that fails is not made up for.
     """
+    if not history.repeating.repeats:
+        return []
     counts = Counter(trial.repeat_of for trial in history.repeats)
     own = [
         trial

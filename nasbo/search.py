@@ -39,7 +39,7 @@ class Search:
         mode: whether values are to be made small (``"min"``) or large (``"max"``).
         seed: the same seed and the same values give the same configs.
         journal: a file that remembers the search; opening it again continues the search, and
-            trials that were handed out but not told come first.
+            trials that were handed out but not told come first. A ``Journal`` is used as it is.
         notes: what else the first line of the journal is to remember, plain values.
         past: events of an earlier search to continue from, where there is no journal.
         limits: whether a config may be suggested at all; the method keeps to it.
@@ -55,7 +55,7 @@ class Search:
         method: str = "attnbo",
         mode: Mode = "min",
         seed: int = 0,
-        journal: str | os.PathLike[str] | None = None,
+        journal: str | os.PathLike[str] | Journal | None = None,
         notes: Mapping[str, Any] | None = None,
         past: Sequence[Event] = (),
         limits: Callable[[Config], bool] | None = None,
@@ -77,7 +77,9 @@ class Search:
             options=json_safe(options),
             **json_safe(notes or {}),
         )
-        self.journal = Journal(Path(journal)) if journal is not None else None
+        if journal is not None and not isinstance(journal, Journal):
+            journal = Journal(Path(journal))
+        self.journal = journal
         self._returned: deque[int] = deque()
         self.events = []
         self._begin(self.journal.events if self.journal else past)
@@ -127,9 +129,17 @@ class Search:
 
     def open_round(self, n: int) -> list[Trial]:
         """Have the method decide on ``n`` trials and write them down; none is started."""
+        return self.add_round(*self.decide(n))
+
+    def decide(self, n: int) -> tuple[list[Suggestion], float]:
+        """What the method would do next, and the seconds that this took; nothing is written."""
         begin = time.perf_counter()
-        suggestions = self._method.suggest(self.history, n)
-        return self.add_round(suggestions, time.perf_counter() - begin)
+        return self._method.suggest(self.history, n), time.perf_counter() - begin
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether the method decides in an instant."""
+        return self._method.is_quick
 
     def add_round(
         self, suggestions: list[Suggestion], seconds: float, unseen: Sequence[int] | None = None

@@ -26,14 +26,9 @@ from nasbo.report.result import describe_best
 from nasbo.report.tensorboard import TensorboardLog
 from nasbo.search import Search
 from nasbo.space import Space
-from nasbo.sweep import (
-    JOURNAL_FILE,
-    Sweep,
-    create_folder,
-    limits_of,
-    open_folder,
-    read_history,
-)
+from nasbo.storage.mirror import open_journal, open_mirror, push, shown
+from nasbo.storage.place import is_url
+from nasbo.sweep import Sweep, create_folder, limits_of, open_folder, read_history
 from nasbo.trainer import Trainer, load_trainer
 
 EXIT_CODES = {"finished": 0, "stopped": 0, "failed": 1, "lost": 3, "interrupted": 130}
@@ -53,9 +48,9 @@ def start_sweep(file: str, folder: Path | None, given: Mapping[str, Any], displa
     """Begin a sweep; the exit code is 0 if it ended by itself, 130 if it was interrupted."""
     sweep, space = prepare(file, parsed(given), display.console)
     sweep = replace(sweep, provenance=provenance_of(sweep, display.console))
-    name = f"{Path(sweep.space).stem}-{time.strftime('%Y%m%d-%H%M%S')}"
-    folder = folder or Path("runs") / name
-    create_folder(folder, sweep)
+    folder = folder or open_named(default_folder(sweep))
+    is_named = sweep.address not in ("auto", "local")  # else it means another one elsewhere
+    create_folder(folder, sweep if is_named else replace(sweep, address=None))
     return run_in_words(folder, sweep, space, None, display)
 
 
@@ -80,6 +75,17 @@ def show_summaries(file: str, given: Mapping[str, Any], n: int, console: Console
     console.print(describe_forecast(forecast, what, str(limits or "")), highlight=False)
 
 
+def default_folder(sweep: Sweep) -> str:
+    """Where a sweep goes for which no folder was named: a path, or a URL."""
+    name = f"{Path(sweep.space).stem}-{time.strftime('%Y%m%d-%H%M%S')}"
+    return f"{(sweep.storage_path or 'runs').rstrip('/')}/{name}"
+
+
+def open_named(name: str) -> Path:
+    """The folder of a path or a URL; that of a URL is a mirror on this machine."""
+    return open_mirror(name) if is_url(name) else Path(name)
+
+
 def resume_sweep(
     folder: Path,
     n_trials: int | None,
@@ -101,7 +107,7 @@ def resume_sweep(
             f"--trials must be at least {history.n_suggested}, the trials so far, got {budget}"
         )
     if is_complete(history, budget):
-        ended = f"{folder}: has finished, {history.n_ended} of {budget} trials have ended"
+        ended = f"{shown(folder)}: has finished, {history.n_ended} of {budget} trials have ended"
         display.console.print(ended)
         _conclude(folder, sweep, history, display.console)
         return 0
@@ -110,7 +116,7 @@ def resume_sweep(
 
 def _change_repeats(folder: Path, sweep: Sweep, space: Space, repeating: Repeating) -> None:
     """Note in the journal that the best configs are to be repeated more often from now on."""
-    journal, options = folder / JOURNAL_FILE, sweep.method_options
+    journal, options = open_journal(folder), sweep.method_options
     with Search(space, sweep.method, sweep.mode, sweep.seed, journal=journal, **options) as search:
         search.record(event("repeating", repeats=repeating.repeats, top=repeating.top))
 
@@ -121,7 +127,8 @@ def _check_trainer(folder: Path, sweep: Sweep) -> None:
         load_trainer(sweep.trainer)
     except SweepError as error:
         raise SweepError(
-            f"{error}; {folder} names the trainer {sweep.trainer}: resume where that module lies"
+            f"{error}; {shown(folder)} names the trainer {sweep.trainer}: "
+            "resume where that module lies"
         ) from error
 
 
@@ -141,7 +148,9 @@ def run_in_words(
     budget = n_trials or sweep.trials
     goal = "maximising" if sweep.mode == "max" else "minimising"
     what = f"{goal} {sweep.metric or 'the value'} of {sweep.trainer}"
-    console.print(f"sweep {folder}: {sweep.method}, {budget} trials, {what}", highlight=False)
+    console.print(
+        f"sweep {shown(folder)}: {sweep.method}, {budget} trials, {what}", highlight=False
+    )
     console.print(f"space: {space.n_subspaces:,} subspaces; starting Ray ...", highlight=False)
     from nasbo.tune.onlookers import Audience
     from nasbo.tune.run import run_sweep  # Ray takes seconds to import
@@ -162,8 +171,9 @@ def run_in_words(
         highlight=False,
     )
     _conclude(folder, sweep, history, console)
+    push(folder)
     if outcome.state != "finished":
-        console.print(f"continue with: nasbo resume {folder}", highlight=False)
+        console.print(f"continue with: nasbo resume {shown(folder)}", highlight=False)
     return EXIT_CODES[outcome.state]
 
 
@@ -194,12 +204,12 @@ def _conclude(folder: Path, sweep: Sweep, history: History, console: Console) ->
         console.print("no trial has finished with a value")
         return
     console.print(describe_best(history, best, _trainer_or_none(sweep)), highlight=False)
-    label = sweep.metric or "value"
+    label, place = sweep.metric or "value", shown(folder)
     plot_best_so_far(history, folder / PLOT_FILE, f"{folder.name}: {sweep.method}", label)
     console.print(f"plot:        {folder / PLOT_FILE}", highlight=False, soft_wrap=True)
-    console.print(f"report:      nasbo report {folder}", highlight=False)
-    console.print(f"all trials:  nasbo export {folder} --csv", highlight=False)
-    console.print(f"more trials: nasbo resume {folder} --trials N", highlight=False)
+    console.print(f"report:      nasbo report {place}", highlight=False)
+    console.print(f"all trials:  nasbo export {place} --csv", highlight=False)
+    console.print(f"more trials: nasbo resume {place} --trials N", highlight=False)
     console.print(f"curves:      tensorboard --logdir {folder}", highlight=False)
 
 
@@ -216,7 +226,7 @@ def parsed(given: Mapping[str, Any]) -> dict[str, Any]:
     settings = {key: value for key, value in given.items() if value not in (None, ())}
     if "constraints" in settings:
         settings["constraints"] = list(settings["constraints"])
-    for key in ("method_options", "trainer_options"):
+    for key in ("method_options", "trainer_options", "resources"):
         if key in settings:
             settings[key] = parse_pairs(settings[key])
     if "slots" in settings and settings["slots"] != "auto":

@@ -18,15 +18,16 @@ import yaml
 
 from nasbo.errors import NasboError, SpaceError, SweepError
 from nasbo.history import History, Mode, Trial, replay
-from nasbo.journal import is_locked, read_events
+from nasbo.journal import read_events
 from nasbo.limits import Limits, parse_limits
 from nasbo.repeats import is_complete
 from nasbo.space import Space, find_space_file, load_space
+from nasbo.storage.mirror import JOURNAL_FILE as JOURNAL_FILE
+from nasbo.storage.mirror import is_running, push, shown
 from nasbo.trainer import TrainerSummary
 
 SETTINGS_FILE = "sweep.yaml"
 SPACE_FILE = "space.yaml"
-JOURNAL_FILE = "journal.jsonl"
 SHIPPED_TRAINERS = {"nas_cifar10": "trainers.cifar10:train"}
 """Trainers by how the names of their space files begin."""
 _UNREADABLE = (OSError, ValueError, LookupError, ArithmeticError, RecursionError, yaml.YAMLError)
@@ -50,6 +51,10 @@ class Sweep:
     not suggested. The best ``repeat_top`` configs are trained ``repeats`` more times with other
     seeds, outside the budget, and count with their mean. ``provenance`` is what the trainer says
     of its data when the sweep begins.
+
+    ``resources`` are custom resources of Ray that a trial takes, such as ``{spot: 0.001}``: it runs
+    only on nodes that offer them. ``storage_path`` is where the sweep's folder is made if no folder
+    is named: a path that all nodes share, or a URL such as ``s3://bucket/runs``.
     """
 
     space: str
@@ -67,6 +72,7 @@ class Sweep:
     mode: Mode = "min"
     cpus_per_trial: float = 1
     gpus_per_trial: float = 0
+    resources: dict[str, float] = field(default_factory=dict)
     max_failures: int = 2
     max_failures_in_a_row: int = 20
     report_timeout_s: float | None = None
@@ -79,6 +85,7 @@ class Sweep:
     stop_at: float | None = None
     warm_start: str | None = None
     address: str | None = None
+    storage_path: str | None = None
     working_folder: str = ""
     provenance: dict[str, Any] = field(default_factory=dict)
 
@@ -87,6 +94,12 @@ class Sweep:
             if not holds:
                 raise SweepError(rule)
         parse_limits(self.constraints)
+
+    @property
+    def needs(self) -> dict[str, float]:
+        """What one trial takes of a node, by Ray's names."""
+        own = {"CPU": self.cpus_per_trial, "GPU": self.gpus_per_trial}
+        return {name: amount for name, amount in {**own, **self.resources}.items() if amount}
 
     def notes(self) -> dict[str, Any]:
         """What the journal's first line remembers beside the search's own settings."""
@@ -133,7 +146,7 @@ def _rules(sweep: Sweep) -> list[tuple[str, bool]]:
         ),
         *(
             (f"{name} must be a mapping, got {options!r}", isinstance(options, dict))
-            for name in ("method_options", "trainer_options")
+            for name in ("method_options", "trainer_options", "resources")
             for options in (getattr(sweep, name),)
         ),
     ]
@@ -148,6 +161,14 @@ def _resource_rules(sweep: Sweep) -> list[tuple[str, bool]]:
         (
             f"gpus_per_trial >= 0 must hold, but got {sweep.gpus_per_trial!r}",
             sweep.gpus_per_trial >= 0,
+        ),
+        (
+            f"gpus_per_trial must be whole above 1, but got {sweep.gpus_per_trial!r}",
+            sweep.gpus_per_trial <= 1 or sweep.gpus_per_trial == int(sweep.gpus_per_trial),
+        ),
+        (
+            f"resources must be amounts above 0 by name, got {sweep.resources!r}",
+            _are_amounts(sweep.resources),
         ),
         (
             "cpus_per_trial or gpus_per_trial must be above 0",
@@ -171,6 +192,14 @@ def _resource_rules(sweep: Sweep) -> list[tuple[str, bool]]:
 
 def _is_count(value: Any, least: int = 1) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def _are_amounts(resources: Any) -> bool:
+    """Amounts by name; CPU and GPU have settings of their own."""
+    return isinstance(resources, dict) and all(
+        isinstance(name, str) and name not in ("CPU", "GPU") and _is_time(amount) and amount
+        for name, amount in resources.items()
+    )
 
 
 def _is_time(value: Any) -> bool:
@@ -235,7 +264,8 @@ def limits_of(sweep: Sweep) -> Limits | None:
 def create_folder(folder: Path, sweep: Sweep) -> Sweep:
     """Make a sweep's folder, with its settings and a copy of its space."""
     if (folder / SETTINGS_FILE).exists():
-        raise SweepError(f"{folder} holds a sweep already: continue it by nasbo resume {folder}")
+        place = shown(folder)
+        raise SweepError(f"{place} holds a sweep already: continue it by nasbo resume {place}")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o700)
@@ -246,12 +276,18 @@ def create_folder(folder: Path, sweep: Sweep) -> Sweep:
         partial.replace(folder / SETTINGS_FILE)
     except OSError as error:
         raise SweepError(f"{folder}: cannot be written: {error}") from error
+    push(folder, (SPACE_FILE, SETTINGS_FILE))
     return sweep
+
+
+def trial_name(number: int) -> str:
+    """A trial's folder inside the sweep's."""
+    return f"trials/{number:05d}"
 
 
 def trial_folder(folder: str | os.PathLike[str], number: int) -> Path:
     """Where a trial of a sweep keeps its checkpoints and logs."""
-    return Path(folder) / "trials" / f"{number:05d}"
+    return Path(folder) / trial_name(number)
 
 
 def open_folder(folder: Path) -> tuple[Sweep, Space]:
@@ -260,7 +296,7 @@ def open_folder(folder: Path) -> tuple[Sweep, Space]:
     try:
         content = yaml.safe_load(file.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise SweepError(f"{folder} holds no sweep ({SETTINGS_FILE} is missing)") from error
+        raise SweepError(f"{shown(folder)} holds no sweep ({SETTINGS_FILE} is missing)") from error
     except _UNREADABLE as error:
         raise SweepError(f"{file}: cannot be read: {error}") from error
     if not isinstance(content, dict):
@@ -290,7 +326,7 @@ def status(folder: Path) -> dict[str, Any]:
     budget = history.budget or sweep.trials
     counts = history.state_counts()
     best = history.best
-    state = state_of(history, budget, is_locked(folder / JOURNAL_FILE))
+    state = state_of(history, budget, is_running(folder))
     n_running = counts["running"] if state == "running" else 0
     return {
         "state": state,
@@ -306,7 +342,7 @@ def status(folder: Path) -> dict[str, Any]:
         "rounds": len(history.rounds),
         "best": _best(best) if best else None,
         "method": sweep.method,
-        "folder": str(folder),
+        "folder": shown(folder),
     }
 
 

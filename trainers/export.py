@@ -13,7 +13,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from trainers import cost, onnx_file
 from trainers.architecture import Config
-from trainers.dataset import content_hash, open_collection, split
+from trainers.dataset import content_hash, is_cifar10, open_collection, split
 from trainers.network import ARCHITECTURE_FILE, WEIGHTS_FILE, Classifier, load
 from trainers.recipe import load_recipe
 
@@ -29,15 +29,19 @@ network = trainers.load("{folder}")  # pixels (batch, 3, size, size) to logits""
 def final_options(options: Mapping[str, Any], recipe: str | None) -> dict[str, Any]:
     """Options for a finalist of a sweep: train and validation pictures, the test set once.
 
+    An own folder of pictures without a test set keeps its validation pictures for the last word.
+
     Args:
         options: of the sweep.
         recipe: by name; None for `strong`.
     """
     kept = {name: options[name] for name in INHERITED if name in options}
+    data = options.get("data")
+    has_test = is_cifar10(data) or (Path(str(data)) / "test").is_dir()
     chosen = {
         "recipe": recipe or "strong",
-        "train_on": "train+validation",
-        "evaluate_test": True,
+        "train_on": "train+validation" if has_test else "train",
+        "evaluate_test": has_test,
         "save": TRAINED_FILE,
     }
     load_recipe({**kept, **chosen})

@@ -117,3 +117,17 @@ def bench_figure4(out: Path, seeds: int, sizes: tuple[int, ...]) -> None:
 
     for line in reproduce(out, sizes or SIZES, seeds):
         click.echo(line)
+
+
+@bench.command("overhead")
+@click.option("--trials", default=1000, show_default=True, type=click.IntRange(min=2))
+def bench_overhead(trials: int) -> None:
+    """What nasbo adds to a trial: trivial trials on two slots, bare Tune against a sweep."""
+    from nasbo.bench.overhead import measure_overhead
+
+    found = measure_overhead(trials)
+    click.echo(f"bare Tune: {1e3 * found.bare_s:.1f} ms per trial ({trials} trials)")
+    click.echo(
+        f"a sweep:   {1e3 * found.nasbo_s:.1f} ms per trial, {found.ratio:.2f} times as much"
+    )
+    click.echo(f"memory:    the driver grew by {found.growth_mb:.0f} MB")

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import click
 
+from nasbo.commands.folder import SweepFolder
+
 
 @click.command()
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("folder", metavar="DIR", type=SweepFolder())
 @click.option("--out", type=click.Path(path_type=Path), help="Default: DIR/report.html.")
 @click.option("--figure", metavar="NAME", help="One figure alone, with --png.")
 @click.option("--png", type=click.Path(path_type=Path), help="Where to write that figure.")
@@ -44,7 +46,7 @@ def report(
 
 
 @click.command()
-@click.argument("folders", metavar="DIR DIR...", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("folders", metavar="DIR DIR...", nargs=-1, type=SweepFolder())
 @click.option("--out", type=click.Path(path_type=Path), help="Default: compare.html, here.")
 def compare(folders: tuple[Path, ...], out: Path | None) -> None:
     """Write one HTML page that sets several sweeps (methods, seeds) side by side."""

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
+from nasbo.commands.folder import SweepFolder
 from nasbo.commands.terminal import console
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -29,7 +30,7 @@ def methods() -> None:
         click.echo(f"{'':<13} options: {listed or 'none'}\n")
 
 
-def _sweep_options(command: F) -> F:
+def sweep_options(command: F) -> F:
     """The settings of a sweep as options; those left out come from the file or the defaults."""
     options = [
         click.option("--trainer", help="module:function, importable or in this folder."),
@@ -48,8 +49,11 @@ def _sweep_options(command: F) -> F:
         click.option("--metric", help="Which of the trainer's results to optimise."),
         click.option("--mode", type=click.Choice(["min", "max"]), help="[default: the trainer's "
                      "own, else min]"),
-        click.option("--cpus-per-trial", type=float),
-        click.option("--gpus-per-trial", type=float),
+        click.option("--cpus-per-trial", type=float, help="[default: 1]"),
+        click.option("--gpus-per-trial", type=float, help="1, a share such as 0.5, or several. "
+                     "[default: 0]"),
+        click.option("--resource", "resources", multiple=True, metavar="NAME=AMOUNT",
+                     help="Of Ray's own, e.g. spot=0.001: only nodes that offer it."),
         click.option("--max-failures", type=int, help="Retries of a trial that crashes. "
                      "[default: 2]"),
         click.option("--max-failures-in-a-row", type=int, help="Then the sweep stops. "
@@ -83,8 +87,9 @@ _LIVE_REPORT = click.option(
 
 @click.command()
 @click.argument("file")
-@_sweep_options
-@click.option("--dir", "folder", type=click.Path(path_type=Path), help="Default: runs/NAME-DATE.")
+@sweep_options
+@click.option("--dir", "folder", type=SweepFolder(), help="A path, or a URL such as "
+              "s3://bucket/runs/first. [default: runs/NAME-DATE]")  # fmt: skip
 @click.option("--or-resume", is_flag=True, help="Continue if the folder holds this sweep already.")
 @click.option("--dry-run", is_flag=True, help="Say what it would cost; begin nothing.")
 @_LIVE_REPORT
@@ -113,12 +118,12 @@ def run(
         sys.exit(plan_sweep(file, given, console()))
     display = Display(console(), live_report)
     if or_resume and folder is not None and (folder / SETTINGS_FILE).exists():
-        sys.exit(resume_sweep(folder, None, display))
+        sys.exit(resume_sweep(folder, given["trials"], display, given["address"]))
     sys.exit(start_sweep(file, folder, given, display))
 
 
 @click.command()
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("folder", metavar="DIR", type=SweepFolder())
 @click.option("--trials", type=click.IntRange(min=1), help="The new total of trials.")
 @click.option("--address", help="Of a Ray cluster, if it is another one now.")
 @click.option("--repeats", type=click.IntRange(min=0), help="Of each of the best configs.")
@@ -201,7 +206,7 @@ def finalize(
 
 
 @click.command()
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("folder", metavar="DIR", type=SweepFolder())
 @click.option("--json", "as_json", is_flag=True)
 @click.option("--watch", "is_watched", is_flag=True, help="A live table, until it has finished.")
 @click.option("--interval", "interval_s", default=1.0, show_default=True, help="Seconds between.",
@@ -229,7 +234,7 @@ def status(folder: Path, as_json: bool, is_watched: bool, interval_s: float) -> 
 
 
 @click.command()
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("folder", metavar="DIR", type=SweepFolder())
 @click.option("--json", "as_json", is_flag=True)
 def best(folder: Path, as_json: bool) -> None:
     """Show the best config of a sweep."""
@@ -244,7 +249,7 @@ def best(folder: Path, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("folder", metavar="DIR", type=SweepFolder())
 @click.option("--csv", "as_csv", is_flag=True, help="CSV (the only format so far).")
 def export(folder: Path, as_csv: bool) -> None:
     """Print a row per trial: trial, round, subspace, source, state, value, the parameters."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,14 +24,16 @@ from nasbo.finish.finalists import (
     prepare_final,
 )
 from nasbo.history import History, Trial, json_safe
+from nasbo.journal import read_events
+from nasbo.limits import numbers_of
 from nasbo.plan import check_options, provenance_of
 from nasbo.repeats import is_complete
 from nasbo.start import EXIT_CODES, Display, run_in_words
-from nasbo.sweep import Sweep, read_history, trial_folder
+from nasbo.sweep import JOURNAL_FILE, Sweep, read_history, trial_folder
 from nasbo.trainer import Trainer, load_trainer
 
 BEST_FOLDER = "best"
-CONFIG_FILE = "architecture.yaml"
+CONFIG_FILE, CURVE_FILE = "architecture.yaml", "curve.csv"
 
 
 def finalize(folder: Path, wish: Wish, console: Console) -> int:
@@ -112,11 +115,20 @@ def _export(
     if trainer.export is not None:
         source = trial_folder(final, trained.id)
         facts |= trainer.export(trained.config, source, target, options)
-    lines = [f"{step},{value}\n" for step, value in trained.curve]
-    if lines:
-        header = f"step,{sweep.metric or 'value'}\n"
-        (target / "curve.csv").write_text("".join([header, *lines]), encoding="utf-8")
+    _write_curve(target / CURVE_FILE, final, trained)
     return dict(json_safe(facts))
+
+
+def _write_curve(file: Path, final: Path, trained: Trial) -> None:
+    """Every number that a training reported, a row per report."""
+    events = read_events(final / JOURNAL_FILE)
+    reports = [e for e in events if e["event"] == "reported" and e["trial"] == trained.id]
+    rows = {e["step"]: numbers_of(e["metrics"]) for e in reports}  # a restart reports again
+    names = list(dict.fromkeys(name for row in rows.values() for name in row))
+    with file.open("w", encoding="utf-8", newline="") as text:
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["step", *names])
+        writer.writerows([step, *map(row.get, names)] for step, row in sorted(rows.items()))
 
 
 def _export_folder(final: Path, rank: int) -> Path:

@@ -7,7 +7,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -94,9 +94,12 @@ class Method(ABC):
 
     Attributes:
         limits: whether a config may be suggested at all; ``None`` where all may.
+        is_quick: decides in an instant: it may run in the middle of Tune's event loop, and needs
+            no process of its own.
     """
 
     limits: Callable[[Config], bool] | None = None
+    is_quick: ClassVar[bool] = False
 
     def __init__(self, space: Space, seed: int = 0) -> None:
         self.space = space

@@ -9,6 +9,8 @@ from nasbo.methods.base import Method, Suggestion, Task, draw_anywhere
 class RandomSearch(Method):
     """Each config is drawn without looking at the results."""
 
+    is_quick = True
+
     def propose(self, task: Task) -> list[Suggestion]:
         taken = task.taken.copy()
         chosen: list[Suggestion] = []

@@ -12,10 +12,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from nasbo.errors import NasboError
-from nasbo.journal import is_locked
 from nasbo.report.page import to_html
 from nasbo.report.study import open_study
 from nasbo.report.write import make_page
+from nasbo.storage.mirror import is_running, pull
 from nasbo.sweep import JOURNAL_FILE, open_folder
 
 HOST = "127.0.0.1"
@@ -32,9 +32,10 @@ class LivePage:
 
     def version(self) -> str:
         """A text that changes with the journal, and when the sweep starts or stops."""
+        pull(self.folder)
         journal = self.folder / JOURNAL_FILE
         size = journal.stat().st_size if journal.exists() else 0
-        return f"{size}-{int(is_locked(journal))}"
+        return f"{size}-{int(is_running(self.folder))}"
 
     def html(self) -> str:
         with self._lock:

@@ -11,11 +11,11 @@ from typing import Any
 
 from nasbo.errors import NasboError, SweepError
 from nasbo.history import History, Trial
-from nasbo.journal import is_locked
 from nasbo.report.axes import number_text
 from nasbo.report.drawing import SERIES, Drawing
 from nasbo.report.importance import Importance, measure_importance
-from nasbo.sweep import JOURNAL_FILE, Sweep, read_history, state_of
+from nasbo.storage.mirror import is_running
+from nasbo.sweep import Sweep, read_history, state_of
 from nasbo.trainer import Trainer, load_trainer
 
 MAX_MARKS = 2_000
@@ -184,7 +184,7 @@ def open_study(folder: Path) -> Study:
 def make_study(folder: Path, sweep: Sweep, history: History) -> Study:
     """A study of a history that is at hand."""
     budget = history.budget or sweep.trials
-    state = state_of(history, budget, is_locked(folder / JOURNAL_FILE))
+    state = state_of(history, budget, is_running(folder))
     trainer, problem = _find_trainer(sweep)
     return Study(folder, sweep, history, state, trainer, problem)
 

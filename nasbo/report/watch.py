@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from nasbo.history import History, Trial
-from nasbo.journal import JournalFollower, is_locked
+from nasbo.journal import JournalFollower
 from nasbo.report.progress import (
     MAX_RUNNING,
     RECENT,
@@ -25,6 +25,7 @@ from nasbo.report.progress import (
     sparkline,
     value_text,
 )
+from nasbo.storage.mirror import is_running, pull
 from nasbo.sweep import JOURNAL_FILE, open_folder, state_of
 
 MAX_SUBSPACES = 16
@@ -42,6 +43,7 @@ class SweepFollower:
 
     def update(self) -> History:
         """Take in what has happened since the last call."""
+        pull(self.folder)
         events, is_new = self._journal.read()
         if is_new:
             self.history = History(self.space, self.sweep.mode)
@@ -55,7 +57,7 @@ class SweepFollower:
 
     @property
     def state(self) -> str:
-        return state_of(self.history, self.budget, is_locked(self.folder / JOURNAL_FILE))
+        return state_of(self.history, self.budget, is_running(self.folder))
 
 
 @dataclass

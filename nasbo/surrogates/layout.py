@@ -14,6 +14,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -193,7 +194,7 @@ class Layout:
         )
 
     def _fixed_features(self, subspace: Subspace) -> Tensor:
-        features = torch.zeros(self.n_features, dtype=torch.float64)
+        features = np.zeros(self.n_features)
         for slot in subspace.slots:
             if not slot.is_fixed:
                 continue
@@ -202,18 +203,18 @@ class Layout:
                 features[column.start + slot.parameter.level_of(slot.value)] = ONE_HOT
             else:
                 features[column.start] = slot.parameter.to_unit(slot.value) - 0.5
-        return features
+        return torch.from_numpy(features)
 
     def _active_gates(self, subspace: Subspace) -> Tensor:
-        active = torch.zeros(1 + len(self.units) + len(self.decisions), dtype=torch.bool)
+        active = np.zeros(1 + len(self.units) + len(self.decisions), dtype=bool)
         active[0] = True
         for slot in subspace.slots:
-            key = slot.name, slot.index, _choices(slot.parameter)
             if slot.is_fixed and not slot.index:
+                key = slot.name, slot.index, _choices(slot.parameter)
                 active[self.decision_gate(self.decisions.index(self._column_of[key]))] = True
             else:
                 active[self.unit_gate(self._unit_of[slot.branch, slot.index])] = True
-        return active
+        return torch.from_numpy(active)
 
 
 def _fill(plan: _Map, x: Tensor) -> Tensor:

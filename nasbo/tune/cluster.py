@@ -16,7 +16,11 @@ from ray.job_config import JobConfig
 
 from nasbo.errors import SweepError
 from nasbo.sweep import Sweep
+from nasbo.tune.nodes import NodeCheck, alive_nodes, check_nodes, room
+from nasbo.tune.shipping import is_local_code, runtime_env
 
+JOB_VARIABLE = "RAY_JOB_CONFIG_JSON_ENV_VAR"
+"""Ray sets it in the driver of a job, whose code was shipped when it was submitted."""
 REFRESH_S = 2.0
 _ENVIRONMENT = {
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
@@ -34,13 +38,14 @@ def connect(sweep: Sweep, metadata: Mapping[str, str] | None = None) -> Iterator
     """Join the cluster at the sweep's address, or start Ray on this machine.
 
     A Ray that is already running in this process is used as it is and left running. What is given
-    to the block is how to reach Ray's dashboard, or "" where that is not known.
+    to the block is how to reach Ray's dashboard, or "" where that is not known. A trainer that
+    lies in the working folder is shipped to every node of a cluster.
 
     Args:
         sweep: its address, slots and resources are used.
         metadata: what Ray's list of jobs is to say of this one.
     """
-    _quieten()
+    quieten()
     if ray.is_initialized():
         yield ""
         return
@@ -48,16 +53,17 @@ def connect(sweep: Sweep, metadata: Mapping[str, str] | None = None) -> Iterator
     try:
         context = ray.init(
             address=address,
-            **_local_settings(sweep) if address == "local" else {},
+            **_local_settings(sweep) if address == "local" else {"runtime_env": _shipped(sweep)},
             job_config=JobConfig(metadata=dict(metadata or {})),
             logging_level=logging.ERROR,
             log_to_driver=False,
         )
-    except (ConnectionError, RuntimeError, ValueError) as error:
+    except Exception as error:  # Ray has no class of its own for a start that took too long
         raise SweepError(f"no Ray at {address}: {error}") from error
-    _protect_token()
+    protect_token()
     try:
         _check_resources(sweep)
+        check_nodes()
         yield dashboard_words(context.dashboard_url or "", address)
     finally:
         ray.shutdown()
@@ -93,7 +99,19 @@ def _local_settings(sweep: Sweep) -> dict[str, Any]:
     return {"num_cpus": _local_cpus(sweep), "dashboard_host": "127.0.0.1"}
 
 
-def _quieten() -> None:
+def _shipped(sweep: Sweep) -> dict[str, Any] | None:
+    folder = sweep.working_folder
+    if not folder or JOB_VARIABLE in os.environ or not is_local_code(sweep.trainer, folder):
+        return None
+    return runtime_env(Path(folder))
+
+
+def is_shipped() -> bool:
+    """Whether workers find the trainer in their own working directory."""
+    return bool(ray.get_runtime_context().runtime_env.get("working_dir"))
+
+
+def quieten() -> None:
     """Leave the words to nasbo's own display, and the state to its journal."""
     for name, value in _ENVIRONMENT.items():
         os.environ.setdefault(name, value)
@@ -108,7 +126,7 @@ def _local_cpus(sweep: Sweep) -> int:
     return max(cores, int(-(-asked // 1)))
 
 
-def _protect_token() -> None:
+def protect_token() -> None:
     """Ray writes its token readable for everybody."""
     token = _token_file()
     if token.is_file() and token.stat().st_uid == os.getuid():
@@ -121,35 +139,36 @@ def _token_file() -> Path:
 
 def _check_resources(sweep: Sweep) -> None:
     have = ray.cluster_resources()
-    if sweep.gpus_per_trial and have.get("GPU", 0) < sweep.gpus_per_trial and not sweep.address:
+    is_here = sweep.address in (None, "local")
+    if sweep.gpus_per_trial and have.get("GPU", 0) < sweep.gpus_per_trial and is_here:
         raise SweepError(
             f"a trial needs {sweep.gpus_per_trial:g} GPU, this machine has {have.get('GPU', 0):g}"
         )
 
 
 class Capacity:
-    """How many trials run at once: a fixed number, or what the cluster holds just now."""
+    """How many trials run at once: a fixed number, or what the cluster holds just now.
+
+    Attributes:
+        problem: what is wrong with a node that joined; empty if nothing is.
+    """
 
     def __init__(self, sweep: Sweep) -> None:
         self._sweep = sweep
         self._known = 0
         self._read_at = -REFRESH_S
+        self._check: NodeCheck | None = None
+        self.problem = ""
 
     def slots(self) -> int:
-        if isinstance(self._sweep.slots, int):
-            return self._sweep.slots
         if time.monotonic() - self._read_at >= REFRESH_S:
-            self._known = self._count()
+            self._refresh()
             self._read_at = time.monotonic()
-        return self._known
+        return self._sweep.slots if isinstance(self._sweep.slots, int) else self._known
 
-    def _count(self) -> int:
-        """Trials that fit, node by node: a trial does not span nodes."""
-        needs = {"CPU": self._sweep.cpus_per_trial, "GPU": self._sweep.gpus_per_trial}
-        total = 0
-        for node in ray.nodes():
-            if node["Alive"]:
-                have = node["Resources"]
-                fits = (have.get(name, 0) // need for name, need in needs.items() if need)
-                total += int(min(fits))
-        return total
+    def _refresh(self) -> None:
+        """Count node by node, as a trial does not span nodes, and look at those that are new."""
+        self._check = self._check or NodeCheck()
+        nodes = alive_nodes()
+        self.problem = self.problem or self._check.look(nodes)
+        self._known = sum(room(node["Resources"], self._sweep.needs) for node in nodes)

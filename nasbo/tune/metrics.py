@@ -106,13 +106,14 @@ def course_samples(history: History) -> Iterator[Sample]:
 
 
 def worker_samples(history: History, slots: int) -> Iterator[Sample]:
-    """How the workers are used."""
+    """How the workers are used; repeats of the best configs keep them busy too."""
     counts = history.state_counts()
+    n_running = sum(trial.state == "running" for trial in history.ran)
     for state in STATES:
         yield "nasbo_trials", counts[state], {"state": state}
     yield "nasbo_slots", slots, {}
-    yield "nasbo_worker_busy_ratio", min(counts["running"] / slots, 1.0) if slots else 0.0, {}
-    finished = [t for t in history.trials if t.state == "finished" and t.started_at]
+    yield "nasbo_worker_busy_ratio", min(n_running / slots, 1.0) if slots else 0.0, {}
+    finished = [t for t in history.ran if t.state == "finished" and t.started_at]
     spans = [(t.ended_at or 0.0) - (t.started_at or 0.0) for t in finished[-RECENT:]]
     if spans:
         yield "nasbo_trial_seconds", median(spans), {}
@@ -151,7 +152,7 @@ def subspace_samples(history: History, label: SubspaceLabels) -> Iterator[Sample
     """Trials and the best value of each subspace that has some."""
     counts: dict[str, int] = {}
     best: dict[str, float] = {}
-    for trial in list(history.trials):
+    for trial in history.configs:
         name = label(history, trial)
         counts[name] = counts.get(name, 0) + 1
         if not trial.is_open and trial.value is not None:

@@ -26,9 +26,10 @@ from nasbo.errors import ConfigError, SweepError
 from nasbo.history import History
 from nasbo.search import Search
 from nasbo.space import Space
+from nasbo.storage.mirror import place_of
 from nasbo.sweep import Sweep, read_history
 from nasbo.trainer import Trainer, load_trainer
-from nasbo.tune.cluster import connect
+from nasbo.tune.cluster import connect, is_shipped
 from nasbo.tune.metrics import SweepMetrics
 from nasbo.tune.names import job_metadata, named_trainable, sweep_name
 from nasbo.tune.onlookers import Audience, Onlookers
@@ -133,22 +134,24 @@ def run_sweep(
 
 def _fit(searcher: SweepSearch, sweep: Sweep, folder: Path, trainer: Trainer) -> None:
     """One Tuner from beginning to end, in the main thread so that Ctrl-C reaches it."""
+    place = place_of(folder)
     task = TrialTask(
         folder=str(folder.resolve()),
         trainer=sweep.trainer,
         metric=sweep.metric or trainer.metric,
         seed=sweep.seed,
         options=sweep.trainer_options,
-        working_folder=sweep.working_folder,
+        working_folder="" if is_shipped() else sweep.working_folder,
         report_timeout_s=sweep.report_timeout_s,
         is_metric_late=_is_metric_late(sweep, trainer),
+        url=place.url if place else "",
     )
     tuner = tune.Tuner(
         named_trainable(
             tune.with_parameters(run_trial, task=task),
             sweep_name(folder),
             sweep.trainer,
-            {"CPU": sweep.cpus_per_trial, "GPU": sweep.gpus_per_trial},
+            sweep.needs,
         ),
         tune_config=tune.TuneConfig(
             search_alg=searcher,

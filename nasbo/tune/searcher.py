@@ -22,6 +22,7 @@ from nasbo.tune.thinker import Recipe, Thinker
 
 logger = logging.getLogger(__name__)
 _DEFAULT_METRIC = "_metric"
+PATIENCE_S = 2.0
 _TUNE_KEYS = (
     "checkpoint_dir_name",
     "date",
@@ -249,18 +250,25 @@ class NasboSearch(Searcher):
         if self._thinker is not None and self._thinker.is_busy:
             self._fetch()
         n = 0 if self._is_thinking() else self.rounds.wanted(self.slots())
-        if n:
+        if n and self.search.is_quick:
+            unseen = [trial.id for trial in self.search.history.open_trials]
+            self.rounds.add(*self.search.decide(n), unseen)
+        elif n:
             self._unseen = [trial.id for trial in self.search.history.open_trials]
             self._thinker = self._thinker or Thinker(self._recipe())
             self._thinker.ask(list(self.search.events), n)
+            if not self._trials:
+                self._fetch()
 
     def _is_thinking(self) -> bool:
         return self._thinker is not None and self._thinker.is_busy
 
     def _fetch(self) -> None:
         assert self._thinker is not None
+        # With nothing running there is nobody to keep waiting, and Tune would sleep for a second.
+        patience_s = 0.0 if self._trials else PATIENCE_S
         try:
-            decided = self._thinker.answer()
+            decided = self._thinker.answer(patience_s)
         except RuntimeError as error:
             logger.warning("%s; suggesting at random", error)
             n = max(self.rounds.wanted(self.slots()), 1)

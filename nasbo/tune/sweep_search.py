@@ -12,14 +12,23 @@ from nasbo.history import Trial, event
 from nasbo.rounds import Schedule
 from nasbo.search import Search
 from nasbo.space import Space
-from nasbo.sweep import JOURNAL_FILE, Sweep, limits_of, trial_folder
+from nasbo.storage.mirror import open_journal, place_of
+from nasbo.storage.trial_files import fetch_files
+from nasbo.sweep import Sweep, limits_of, trial_folder, trial_name
 from nasbo.trainer import Trainer, cause_of
 from nasbo.tune.cluster import Capacity
 from nasbo.tune.endings import cause_of_loss, is_storage_error, should_retry
 from nasbo.tune.names import sweep_name
 from nasbo.tune.searcher import NasboSearch
 from nasbo.tune.thinker import Recipe
-from nasbo.tune.trial import CAUSE, MESSAGE, VALUE, prune_checkpoints
+from nasbo.tune.trial import (
+    CAUSE,
+    MESSAGE,
+    TIMEOUT_FILE,
+    VALUE,
+    WORKER_FILE,
+    prune_checkpoints,
+)
 
 logger = logging.getLogger(__name__)
 MAX_LOSSES_IN_A_ROW = 50
@@ -66,7 +75,7 @@ class SweepSearch(NasboSearch):
             sweep.method,
             sweep.mode,
             sweep.seed,
-            journal=self._folder / JOURNAL_FILE,
+            journal=open_journal(self._folder),
             notes=sweep.notes(),
             limits=self._limits,
             **sweep.method_options,
@@ -112,6 +121,8 @@ class SweepSearch(NasboSearch):
                 f"{n_failures} trials failed one after the other; the last one: "
                 f"{self._last_failure}"
             )
+        elif self._capacity.problem:
+            self.state, self.reason = "failed", self._capacity.problem
         elif self._losses_in_a_row >= MAX_LOSSES_IN_A_ROW:
             self.state = "lost"
             self.reason = f"trials were lost {self._losses_in_a_row} times without any progress"
@@ -201,7 +212,10 @@ class SweepSearch(NasboSearch):
         number = self._trials.get(trial_id)
         if number is None:
             return
-        cause = cause_of_loss(error_text, trial_folder(self._folder, number))
+        folder = trial_folder(self._folder, number)
+        if (place := place_of(self._folder)) is not None:
+            fetch_files(place, trial_name(number), folder, (TIMEOUT_FILE, WORKER_FILE))
+        cause = cause_of_loss(error_text, folder)
         self._losses_in_a_row = self._losses_in_a_row + 1 if cause == "lost" else 0
         message = error_text.strip().splitlines()[-1][:500] if error_text.strip() else ""
         if not self._try_again(trial_id, cause, message):

@@ -77,13 +77,13 @@ class Thinker:
         self._answer = self._mind.suggest.remote(events[self._sent :], n)
         self._sent = len(events)
 
-    def answer(self) -> tuple[list[Suggestion], float] | None:
-        """The decision if it is there, else ``None``.
+    def answer(self, timeout_s: float = 0.0) -> tuple[list[Suggestion], float] | None:
+        """The decision if it is there, or comes within ``timeout_s``; else ``None``.
 
         Raises:
             ray.exceptions.RayError: the actor was lost ``MAX_LOSSES`` times in a row.
         """
-        if self._answer is None or not ray.wait([self._answer], timeout=0)[0]:
+        if self._answer is None or not ray.wait([self._answer], timeout=timeout_s)[0]:
             return None
         try:
             decided: tuple[list[Suggestion], float] = ray.get(self._answer)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import faulthandler
+import hashlib
 import json
 import math
 import os
+import tempfile
+import threading
 import traceback
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,10 +21,16 @@ import ray
 from ray import tune
 
 from nasbo.history import Trial
-from nasbo.sweep import Sweep, trial_folder
+from nasbo.storage.mirror import place_of
+from nasbo.storage.place import Place
+from nasbo.storage.trial_files import TrialFiles, delete_files
+from nasbo.sweep import Sweep, trial_folder, trial_name
 from nasbo.trainer import cause_of, load_trainer
+from nasbo.tune.preparation import prepare_node
 
 TIMEOUT_FILE, WORKER_FILE = "timeout.txt", "worker.json"
+HOME = os.getcwd()
+"""Where the worker started: the shipped working directory, if there is one. Tune leaves it."""
 VALUE, CAUSE, MESSAGE = "nasbo_value", "nasbo_cause", "nasbo_message"
 
 
@@ -40,6 +49,16 @@ class TrialTask:
     working_folder: str = ""
     report_timeout_s: float | None = None
     is_metric_late: bool = False
+    url: str = ""
+
+
+def _open_files(task: TrialTask, number: int) -> TrialFiles | None:
+    """The trial's files, if the sweep lies on object storage: on a disk of this node meanwhile."""
+    if not task.url:
+        return None
+    key = hashlib.sha256(task.url.encode()).hexdigest()[:12]
+    scratch = Path(tempfile.gettempdir()) / f"nasbo-{os.getuid()}" / key / trial_name(number)
+    return TrialFiles(Place(task.url), trial_name(number), scratch)
 
 
 def prune_checkpoints(
@@ -50,10 +69,13 @@ def prune_checkpoints(
     valued = [trial for trial in ended if trial.value is not None]
     valued.sort(key=lambda trial: (sign * (trial.value or 0.0), trial.id))
     kept = valued[: sweep.keep_checkpoints]
+    place = place_of(sweep_folder)
     for trial in ended:
         if trial not in kept:
             for file in trial_folder(sweep_folder, trial.id).glob("checkpoint*"):
                 file.unlink(missing_ok=True)
+            if place is not None:
+                delete_files(place, trial_name(trial.id), "checkpoint*")
     return kept
 
 
@@ -66,14 +88,16 @@ class TuneSession:
     """
 
     def __init__(self, task: TrialTask, number: int, n_out_of_memory: int = 0) -> None:
-        self.folder = trial_folder(task.folder, number)
+        self._files = _open_files(task, number)
+        self.folder = self._files.folder if self._files else trial_folder(task.folder, number)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.seed = zlib.crc32(f"{task.seed}/{number}".encode())
         self.options: Mapping[str, Any] = task.options
         self.n_out_of_memory = n_out_of_memory
         self.has_reported = False
         self._metric, self._is_metric_late = task.metric, task.is_metric_late
-        self._watchdog = Watchdog(self.folder / TIMEOUT_FILE, task.report_timeout_s)
+        store = self.store if self._files else None
+        self._watchdog = Watchdog(self.folder / TIMEOUT_FILE, task.report_timeout_s, store)
 
     def report(self, metrics: dict[str, float]) -> None:
         """Hand the metrics to Tune, with the one that drives the search under its own key."""
@@ -81,7 +105,16 @@ class TuneSession:
         value = math.nan if is_early else pick_value(metrics, self._metric)
         self.has_reported = True
         with self._watchdog.paused():  # the driver's time is not the trial's
+            self.store()
             tune.report({**metrics, VALUE: value})
+
+    def store(self) -> None:
+        """Bring the folder to the bucket, if that is where it belongs."""
+        if self._files is not None:
+            try:
+                self._files.store()
+            except OSError as error:
+                raise BucketError(f"the trial's files cannot be stored: {error}") from error
 
     def __enter__(self) -> TuneSession:
         self._watchdog.start()
@@ -92,20 +125,48 @@ class TuneSession:
 
 
 class Watchdog:
-    """Ends this process, with a traceback in a file, when a trial is silent for too long."""
+    """Ends this process, with a traceback in a file, when a trial is silent for too long.
 
-    def __init__(self, file: Path, timeout_s: float | None) -> None:
-        self._file, self._timeout_s = file, timeout_s
+    Args:
+        file: for the traceback.
+        timeout_s: how long a trial may be silent; ``None`` for ever.
+        store: brings the file to where the driver finds it; ``None`` if it lies there.
+    """
+
+    def __init__(
+        self, file: Path, timeout_s: float | None, store: Callable[[], None] | None = None
+    ) -> None:
+        self._file, self._timeout_s, self._store = file, timeout_s, store
         self._handle: TextIO | None = None
+        self._timer: threading.Timer | None = None
 
     def start(self) -> None:
         self._file.unlink(missing_ok=True)
-        if self._timeout_s is not None:
-            self._handle = self._handle or self._file.open("w", encoding="utf-8")
-            faulthandler.dump_traceback_later(self._timeout_s, exit=True, file=self._handle)
+        if self._timeout_s is None:
+            return
+        self._handle = self._handle or self._file.open("w", encoding="utf-8")
+        patience_s = self._timeout_s
+        if self._store is not None:
+            self._timer = threading.Timer(self._timeout_s, self._end)
+            self._timer.daemon = True
+            self._timer.start()
+            patience_s += 30  # should Python itself hang, with the timer
+        faulthandler.dump_traceback_later(patience_s, exit=True, file=self._handle)
+
+    def _end(self) -> None:
+        assert self._handle is not None
+        assert self._store is not None
+        faulthandler.dump_traceback(self._handle)
+        try:
+            self._store()
+        finally:
+            os._exit(1)
 
     def stop(self) -> None:
         faulthandler.cancel_dump_traceback_later()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         if self._handle is not None:
             self._handle.close()
             self._handle = None
@@ -118,6 +179,12 @@ class Watchdog:
             yield
         finally:
             self.start()
+
+
+class BucketError(RuntimeError):
+    """Object storage could not be written: no fault of the config."""
+
+    cause = "lost"
 
 
 class MissingMetricError(LookupError):
@@ -156,13 +223,16 @@ def run_trial(config: dict[str, Any], task: TrialTask) -> None:
     place = {"node": ray.get_runtime_context().get_node_id(), "pid": os.getpid()}
     (session.folder / WORKER_FILE).write_text(json.dumps(place), encoding="utf-8")
     try:
-        trainer = load_trainer(task.trainer, task.working_folder or None)
+        session.store()
+        trainer = load_trainer(task.trainer, task.working_folder or HOME)
+        prepare_node(trainer, task.options)
         with session:
             result = trainer(config["config"], session)
         _conclude(result, session)
     except Exception as error:
-        with suppress(OSError):  # the disk may be what is wrong
+        with suppress(OSError, BucketError):  # the disk may be what is wrong
             (session.folder / "error.txt").write_text(traceback.format_exc(), encoding="utf-8")
+            session.store()
         message = f"{type(error).__name__}: {error}"[:500]
         tune.report({VALUE: math.nan, CAUSE: cause_of(error), MESSAGE: message})
 

@@ -103,7 +103,7 @@ def test_bad_protocols_and_problems_are_refused() -> None:
         Protocol(design=1)
     with pytest.raises(NasboError, match="or module:function, got 'nope'"):
         find_problem("nope")
-    with pytest.raises(NasboError, match=r"no problem 'tests.bench.tiny:nope'"):
+    with pytest.raises(NasboError, match=r"no problem 'tests\.bench\.tiny:nope'"):
         find_problem("tests.bench.tiny:nope")
     with pytest.raises(NasboError, match="must make a Problem, got float"):
         find_problem("time:time")

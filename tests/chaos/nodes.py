@@ -19,6 +19,7 @@ HEALTH = {
     "RAY_health_check_period_ms": "1000",
     "RAY_health_check_timeout_ms": "2000",
     "RAY_health_check_failure_threshold": "3",
+    "RAY_raylet_start_wait_time_s": "120",
 }
 
 
@@ -45,17 +46,17 @@ class LocalCluster:
 
     def kill(self, node: Any) -> None:
         """The raylet and its workers vanish at once, as in a power cut."""
-        for process in _family(_raylet(node)):
+        for process in family(_raylet(node)):
             _signal(process, signal.SIGKILL)
         self.nodes.remove(node)
 
     def freeze(self, node: Any) -> list[int]:
         """The node stops answering, as in a network loss; the processes stay."""
-        family = _family(_raylet(node))
-        for process in family:
+        frozen = family(_raylet(node))
+        for process in frozen:
             _signal(process, signal.SIGSTOP)
         self.nodes.remove(node)
-        return family
+        return frozen
 
     def shutdown(self) -> None:
         self._cluster.shutdown()
@@ -65,7 +66,7 @@ def _raylet(node: Any) -> int:
     return int(node.all_processes["raylet"][0].process.pid)
 
 
-def _family(pid: int) -> list[int]:
+def family(pid: int) -> list[int]:
     """A process and all that it started."""
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():

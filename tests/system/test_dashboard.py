@@ -49,8 +49,9 @@ def test_actors_carry_the_name_of_the_sweep_and_tasks_that_of_the_trainer(
     stage: Stage, browser: Browser
 ) -> None:
     actors = list_actors(stage.dashboard, detail=True)
-    assert {actor.class_name for actor in actors} == {"small"}
-    assert {actor.repr_name for actor in actors if actor.state == "ALIVE"} == {TRAINER, "gp"}
+    ours = [actor for actor in actors if actor.class_name == "small"]
+    assert {actor.repr_name for actor in ours if actor.state == "ALIVE"} == {TRAINER, "gp"}
+    assert len(ours) >= 3
     names = {task.name for task in list_tasks(stage.dashboard, limit=1000)}
     assert {f"{TRAINER}.train", "gp.suggest"} <= names
 

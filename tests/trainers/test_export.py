@@ -50,10 +50,10 @@ def test_finalists_train_on_everything_and_see_the_test_set_once(finalist: Final
     assert cifar10.final_metric({}) == "val_accuracy"
 
 
-def test_options_of_finalists() -> None:
-    options = {"recipe": "proxy", "epochs": 2, "data": "there", "split_seed": 4}
+def test_options_of_finalists(cache: Path, tmp_path: Path) -> None:
+    options = {"recipe": "proxy", "epochs": 2, "data": str(cache.parent), "split_seed": 4}
     assert cifar10.final_options(options, None) == {
-        "data": "there",
+        "data": str(cache.parent),
         "split_seed": 4,
         "recipe": "strong",
         "train_on": "train+validation",
@@ -62,6 +62,11 @@ def test_options_of_finalists() -> None:
     }
     with pytest.raises(InvalidOption, match="recipe must be one of"):
         cifar10.final_options(options, "best")
+    own = cifar10.final_options({"data": str(tmp_path)}, "quick")
+    assert (own["train_on"], own["evaluate_test"]) == ("train", False)
+    (tmp_path / "train").mkdir()
+    (tmp_path / "test").mkdir()
+    assert cifar10.final_options({"data": str(tmp_path)}, "quick")["evaluate_test"]
 
 
 def test_two_lines_give_the_network_back(finalist: Finalist) -> None:

@@ -46,6 +46,10 @@ def test_a_sweep_ends_with_its_best_network(tmp_path: Path) -> None:
     assert "params: 7" in text
     assert float((best / "network.txt").read_text()) == pytest.approx(2 * first.values[0])
     assert yaml.safe_load((best / "architecture.yaml").read_text())["config"] == first.config
+    curve = (best / "curve.csv").read_text().splitlines()
+    assert curve[0].startswith("step,loss")
+    assert "final_loss" in curve[0]
+    assert len(curve) == 3
     before = sorted(path.name for path in best.iterdir())
     assert finalize(folder, wish, console) == 0  # nothing is trained again, best/ is written anew
     assert read_history(folder / FINAL_FOLDER)[1].n_ended == 2

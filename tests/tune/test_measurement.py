@@ -12,10 +12,11 @@ import pytest
 from rich.console import Console
 
 from nasbo.history import Repeating
-from nasbo.start import resume_sweep, start_sweep
+from nasbo.start import Display, resume_sweep, start_sweep
 from nasbo.sweep import export_csv, read_history, status, trial_folder
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("local_ray")]
+QUIET = Display(Console(quiet=True))
 SPACE = "n: {type: int, range: [1, 20]}\nx: {type: float, range: [0, 1]}\n"
 
 
@@ -23,7 +24,7 @@ def start(folder: Path, **given: Any) -> Path:
     space = folder / "own_space.yaml"
     space.write_text(SPACE)
     settings = {"trainer": "tests.tune.sized:train", "slots": "2", "cpus_per_trial": 0.5, **given}
-    assert start_sweep(str(space), folder / "s", settings, Console(quiet=True)) == 0
+    assert start_sweep(str(space), folder / "s", settings, QUIET) == 0
     return folder / "s"
 
 
@@ -51,8 +52,7 @@ def test_limits_and_repeats_of_a_sweep(tmp_path: Path) -> None:
     rows = list(csv.DictReader(io.StringIO(export_csv(folder))))
     repeats = [row for row in rows if row["source"] == "repeat"]
     assert [int(row["repeat_of"]) for row in repeats] == [t.repeat_of for t in history.repeats]
-    console = Console(quiet=True)
-    assert resume_sweep(folder, None, console, None, Repeating(2, 1)) == 0
+    assert resume_sweep(folder, None, QUIET, None, Repeating(2, 1)) == 0
     _, history = read_history(folder)
     assert history.best is not None
     assert len(history.best.values) == 3

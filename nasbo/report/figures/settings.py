@@ -105,8 +105,7 @@ def repeat_command(study: Study) -> str:
             for key, setting in value.items():
                 words += [OPTIONS[item.name], f"{key}={_yaml(setting)}"]
         elif item.name == "constraints":
-            for text in value:
-                words += ["--constraint", text]
+            words += [word for one in value for word in ("--constraint", one)]
         elif _is_told(item.name, value):
             flag = FLAGS.get(item.name, item.name.replace("_", "-"))
             words += [f"--{flag}", str(value)]

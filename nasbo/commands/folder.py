@@ -1,0 +1,21 @@
+"""A sweep's folder on the command line: a path or a URL comes in, a path goes out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+
+class SweepFolder(click.ParamType):  # type: ignore[type-arg]
+    """A path as it is; the local mirror of a URL such as ``s3://bucket/runs/first``."""
+
+    name = "DIR"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        if "://" not in str(value):
+            return Path(value)
+        from nasbo.storage.mirror import open_mirror
+
+        return open_mirror(str(value))

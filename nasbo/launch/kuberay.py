@@ -1,0 +1,170 @@
+"""A sweep as a KubeRay RayJob: an order comes in, a manifest and its job go out."""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+import subprocess
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from nasbo.errors import SweepError
+from nasbo.launch.crd import check_manifest
+from nasbo.launch.launcher import Tell
+from nasbo.launch.order import Order
+from nasbo.launch.programs import run
+from nasbo.launch.ray_jobs import STOP_WAIT_S
+from nasbo.launch.recipes import fill, read_template
+from nasbo.launch.records import Record
+from nasbo.storage.place import is_url
+
+SWEEP_FOLDER = "/etc/nasbo"
+"""Where the sweep's files lie in every container: from a config map, so that no image is built."""
+_STATES = {
+    "": "waiting",
+    "Initializing": "waiting",
+    "Waiting": "waiting",
+    "Running": "running",
+    "Retrying": "running",
+    "Suspending": "running",
+}
+
+
+class KubeRayLauncher:
+    """Applies ``cluster/kuberay/rayjob.yaml`` with kubectl; its retries resume."""
+
+    def plan(self, order: Order) -> str:
+        return yaml.safe_dump_all(manifests(order), sort_keys=False, width=100)
+
+    def submit(self, order: Order, tell: Tell) -> Record:
+        namespace = str(order.values["namespace"])
+        tell(run(["kubectl", "--namespace", namespace, "apply", "-f", "-"], self.plan(order)))
+        name = job_name(order.folder)
+        tell(f"dashboard: kubectl -n {namespace} port-forward svc/{name}-head-svc 8265:8265")
+        return Record(order.folder, "kuberay", f"{namespace}/{name}")
+
+    def state(self, record: Record) -> str:
+        namespace, _, name = record.id.partition("/")
+        words = ["kubectl", "--namespace", namespace, "get", "rayjob", name, "--ignore-not-found"]
+        found = run([*words, "-o", "jsonpath={.metadata.name} {.status.jobDeploymentStatus}"])
+        if not found:
+            return "deleted"
+        status = found.partition(" ")[2]
+        return _STATES.get(status, status.lower())
+
+    def stop(self, record: Record) -> None:
+        """Suspend: the pods go, the job stays; launching it again takes the suspension back."""
+        namespace, _, name = record.id.partition("/")
+        patch = '{"spec":{"suspend":true}}'
+        words = ["patch", "rayjob", name, "--type", "merge", "-p", patch]
+        run(["kubectl", "--namespace", namespace, *words])
+
+    def logs(self, record: Record, follow: bool, write: Tell) -> None:
+        namespace, _, name = record.id.partition("/")
+        words = ["kubectl", "--namespace", namespace, "logs", f"job/{name}"]
+        if not follow:
+            write(run(words))
+            return
+        with subprocess.Popen([*words, "-f"], stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                write(line)
+
+    def find(self, folder: str) -> Record | None:
+        words = ["kubectl", "get", "rayjob", "--all-namespaces", "--ignore-not-found"]
+        path = "jsonpath={range .items[*]}{.metadata.namespace}/{.metadata.name}{'\\n'}{end}"
+        for found in run([*words, "-o", path]).splitlines():
+            if found.rpartition("/")[2] == job_name(folder):
+                return Record(folder, "kuberay", found)
+        return None
+
+
+def job_name(folder: str) -> str:
+    """The same folder is the same job: applying it again resumes it."""
+    return f"nasbo-{hashlib.sha256(folder.encode()).hexdigest()[:10]}"
+
+
+def manifests(order: Order) -> list[dict[str, Any]]:
+    """The config map with the sweep's files, and the RayJob.
+
+    Raises:
+        SweepError: the pods could not see the folder, or a field is not in the given CRD.
+    """
+    values = dict(order.values)
+    if not is_url(order.folder) and not order.folder.startswith(f"{values['mount_path']}/"):
+        raise SweepError(
+            f"--dir must be a URL, or lie below mount_path ({values['mount_path']}), which the "
+            f"claim {values['volume_claim']!r} brings to every pod; got {order.folder}"
+        )
+    job = fill_manifest("rayjob.yaml", {**values, **_derived(order)})
+    return [_config_map(order), job]
+
+
+def fill_manifest(template: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """A manifest of the recipe with its values; checked, if they name a CRD.
+
+    Raises:
+        SweepError: a value is missing, or a field is not in the CRD.
+    """
+    if not values.get("image"):
+        raise SweepError("the recipe kuberay needs -v image=REGISTRY/NAME:TAG")
+    counted = {
+        "gpus": values.get("gpus_per_worker") or None,
+        "autoscaling": int(values["max_workers"]) > int(values["workers"]),
+    }
+    filled = fill(read_template("kuberay", template), {**values, **counted})
+    if not values.get("volume_claim"):
+        filled = _without(filled, "runs")
+    if values.get("crd"):
+        check_manifest(filled, Path(str(values["crd"])))
+    manifest: dict[str, Any] = filled
+    return manifest
+
+
+def _derived(order: Order) -> dict[str, Any]:
+    """What the RayJob needs beside the recipe's own values."""
+    in_pod = replace(order, file=f"{SWEEP_FOLDER}/sweep.yaml")
+    environment: dict[str, Any] = {
+        "env_vars": {"RAY_JOB_STOP_WAIT_TIME_S": str(STOP_WAIT_S), **order.env}
+    }
+    if order.values.get("working_dir"):
+        environment["working_dir"] = order.values["working_dir"]
+    return {
+        "name": job_name(order.folder),
+        "files": f"{job_name(order.folder)}-files",
+        "files_path": SWEEP_FOLDER,
+        "entrypoint": shlex.join(in_pod.command("python", "auto")),
+        "runtime_env": yaml.safe_dump(environment, sort_keys=False),
+        "metadata": order.metadata,
+    }
+
+
+def _config_map(order: Order) -> dict[str, Any]:
+    """The sweep file with its space beside it."""
+    file = order.working_dir / order.file
+    settings: Any = yaml.safe_load(file.read_text(encoding="utf-8")) if file.exists() else {}
+    if not isinstance(settings, dict) or not isinstance(settings.get("space"), str):
+        settings = {}
+    settings = {**settings, "space": "space.yaml", "trainer": order.sweep.trainer}
+    space = Path(order.sweep.space).read_text(encoding="utf-8")
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": f"{job_name(order.folder)}-files"},
+        "data": {"sweep.yaml": yaml.safe_dump(settings, sort_keys=False), "space.yaml": space},
+    }
+
+
+def _without(document: Any, volume: str) -> Any:
+    """Leave a volume out, wherever it is declared or mounted."""
+    if isinstance(document, dict):
+        return {key: _without(item, volume) for key, item in document.items()}
+    if isinstance(document, list):
+        is_it = [isinstance(item, dict) and item.get("name") == volume for item in document]
+        pairs = zip(document, is_it, strict=True)
+        return [_without(item, volume) for item, is_volume in pairs if not is_volume]
+    return document

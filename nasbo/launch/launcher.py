@@ -1,0 +1,91 @@
+"""What every way of launching can do, and how one is chosen by its name."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+from nasbo.errors import SweepError
+from nasbo.launch.order import Order
+from nasbo.launch.records import Record
+
+Tell = Callable[[str], object]
+RUNNING = ("waiting", "running")
+STOP_S = 120.0
+
+
+class Launcher(Protocol):
+    """A place where sweeps run."""
+
+    def plan(self, order: Order) -> str:
+        """Exactly what ``submit`` would do, as text; raises what ``submit`` would refuse."""
+
+    def submit(self, order: Order, tell: Tell) -> Record:
+        """Start a sweep and return at once."""
+
+    def state(self, record: Record) -> str:
+        """``waiting``, ``running``, or how it ended."""
+
+    def stop(self, record: Record) -> None:
+        """Ask a sweep to stop cleanly; does not wait."""
+
+    def logs(self, record: Record, follow: bool, write: Tell) -> None:
+        """Hand over the driver's words; with ``follow`` until it has ended."""
+
+    def find(self, folder: str) -> Record | None:
+        """A running sweep of a folder that this machine did not launch."""
+
+
+def wait_for_end(launcher: Launcher, record: Record, timeout_s: float = STOP_S) -> str:
+    """The state after a stop; ``SweepError`` if the sweep does not end."""
+    deadline = time.monotonic() + timeout_s
+    while (state := launcher.state(record)) in RUNNING:
+        if time.monotonic() > deadline:
+            raise SweepError(f"{record.id} on {record.on} has not ended after {timeout_s:.0f} s")
+        time.sleep(0.5)
+    return state
+
+
+def follow_file(file: Path, is_over: Callable[[], bool], follow: bool, write: Tell) -> None:
+    """Hand over what a file holds and, with ``follow``, what is added until it is over."""
+    position = 0
+    while True:
+        ends_now = not follow or is_over()
+        if file.exists():
+            with file.open("rb") as stream:
+                stream.seek(position)
+                data = stream.read()
+            position += len(data)
+            if data:
+                write(data.decode(errors="replace"))
+        if ends_now:
+            return
+        time.sleep(0.5)
+
+
+def choose(on: str) -> Launcher:
+    """The launcher of a name or an address.
+
+    Raises:
+        SweepError: neither of both.
+    """
+    from nasbo.launch.kuberay import KubeRayLauncher
+    from nasbo.launch.local import LocalLauncher
+    from nasbo.launch.ray_jobs import RayJobLauncher
+    from nasbo.launch.slurm import SlurmLauncher
+
+    named: dict[str, Callable[[], Launcher]] = {
+        "local": LocalLauncher,
+        "slurm": SlurmLauncher,
+        "kuberay": KubeRayLauncher,
+    }
+    if on in named:
+        return named[on]()
+    if on == "auto" or ":" in on:
+        return RayJobLauncher(on)
+    raise SweepError(
+        f"--on must be {', '.join(named)} or the address of a Ray cluster, such as "
+        f"http://127.0.0.1:8265, got {on!r}"
+    )

@@ -1,0 +1,120 @@
+"""A sweep file and options come in; the command that runs or resumes the sweep goes out."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from nasbo.errors import SweepError
+from nasbo.plan import prepare
+from nasbo.space import find_space_file
+from nasbo.space.load import SHIPPED
+from nasbo.start import default_folder, parsed
+from nasbo.storage.place import is_url
+from nasbo.sweep import Sweep
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is to be launched.
+
+    Attributes:
+        file: the sweep file or space, relative to ``working_dir``, or a shipped name.
+        folder: of the sweep: an absolute path or a URL.
+        sweep: its settings, checked.
+        working_dir: shipped to the workers; holds the file and the trainer.
+        words: further options of ``nasbo run``.
+        env: environment variables for driver and workers.
+        values: of the recipe, such as Slurm's partition.
+    """
+
+    file: str
+    folder: str
+    sweep: Sweep
+    working_dir: Path
+    words: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    def command(self, python: str, address: str) -> list[str]:
+        """The words that run the sweep, or resume it if its folder has a journal."""
+        return [
+            *(python, "-m", "nasbo.cli", "run", self.file, *self.words),
+            *("--dir", self.folder, "--or-resume", "--address", address),
+        ]
+
+    @property
+    def name(self) -> str:
+        """A name for the job, allowed everywhere."""
+        stem = re.sub(r"[^a-z0-9]+", "-", self.folder.rstrip("/").rpartition("/")[2].lower())
+        return f"nasbo-{stem.strip('-')[:30].strip('-')}-{time.strftime('%m%d-%H%M%S')}"
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """What the job remembers: by its folder it is found again."""
+        sweep = self.sweep
+        return {
+            "nasbo_folder": self.folder,
+            "nasbo_file": self.file,
+            "nasbo_method": sweep.method,
+            "nasbo_trials": str(sweep.trials),
+        }
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a user asked for on the command line."""
+
+    file: str
+    given: Mapping[str, Any]
+    folder: str | None = None
+    words: tuple[str, ...] = ()
+    env: tuple[str, ...] = ()
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+
+def make_order(request: Request) -> Order:
+    """Check a request in the working directory.
+
+    Raises:
+        NasboError: a setting, the space, the trainer or a place cannot be used.
+    """
+    working_dir = Path.cwd()
+    sweep, _ = prepare(request.file, parsed(request.given), Console(stderr=True))
+    folder = request.folder or default_folder(sweep)
+    if not is_url(folder):
+        folder = str((working_dir / Path(folder).expanduser()).resolve())
+    file = _inside(find_space_file(request.file), working_dir, request.file)
+    _inside(Path(sweep.space), working_dir, request.file)
+    env = parse_env(request.env)
+    return Order(file, folder, sweep, working_dir, request.words, env, request.values)
+
+
+def _inside(path: Path, working_dir: Path, asked: str) -> str:
+    """A path relative to the working directory; a shipped space goes by its name."""
+    path = path.resolve()
+    if path.is_relative_to(working_dir.resolve()):
+        return str(path.relative_to(working_dir.resolve()))
+    if path.parent == SHIPPED.resolve():
+        return path.stem
+    raise SweepError(
+        f"{asked}: {path} must lie in the working directory {working_dir}, "
+        "which is what the cluster gets"
+    )
+
+
+def parse_env(pairs: tuple[str, ...]) -> dict[str, str]:
+    """``NAME=VALUE`` words as environment variables."""
+    found = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.isidentifier():
+            raise SweepError(f"an environment variable must be NAME=VALUE, got {pair!r}")
+        found[name] = value
+    return found

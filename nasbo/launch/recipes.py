@@ -1,0 +1,76 @@
+"""The name of a recipe comes in; its files and its values, with those of the user, go out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from nasbo.errors import SweepError
+from nasbo.start import parse_pairs
+
+RECIPES = Path(__file__).parents[2] / "cluster"
+VALUES_FILE = "values.yaml"
+_PLACEHOLDER = re.compile(r"\$\{(\w+)\}")
+
+
+def read_values(recipe: str, file: Path | None, pairs: Sequence[str]) -> dict[str, Any]:
+    """The values of a recipe: its own, then those of a file, then ``key=value`` words.
+
+    Raises:
+        SweepError: a value that the recipe does not know, or none for one that it needs.
+    """
+    values = _read(RECIPES / recipe / VALUES_FILE)
+    for given in ((_read(file) if file else {}), parse_pairs(pairs)):
+        for name in given:
+            if name not in values:
+                known = ", ".join(values)
+                raise SweepError(f"the recipe {recipe} has no value {name!r}; it has: {known}")
+        values |= given
+    return values
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        found = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise SweepError(f"{file}: cannot be read: {error}") from error
+    if not isinstance(found, dict):
+        raise SweepError(f"{file}: must be a mapping of values")
+    return found
+
+
+def read_template(recipe: str, name: str) -> Any:
+    """A YAML file of a recipe, with its ``${placeholders}``."""
+    return yaml.safe_load((RECIPES / recipe / name).read_text(encoding="utf-8"))
+
+
+def fill(template: Any, values: Mapping[str, Any]) -> Any:
+    """Put values for placeholders, wherever they stand in a document.
+
+    A text that is one placeholder becomes the value with its type; where the value is ``None``,
+    its key or list entry is left out. The document is filled after it was read, so that no value
+    can change its shape.
+
+    Raises:
+        SweepError: a placeholder without a value.
+    """
+    if isinstance(template, Mapping):
+        filled = {str(fill(key, values)): fill(item, values) for key, item in template.items()}
+        return {key: item for key, item in filled.items() if item is not None}
+    if isinstance(template, list):
+        return [item for item in (fill(entry, values) for entry in template) if item is not None]
+    if not isinstance(template, str):
+        return template
+    if match := _PLACEHOLDER.fullmatch(template):
+        return _value(match[1], values)
+    return _PLACEHOLDER.sub(lambda match: str(_value(match[1], values)), template)
+
+
+def _value(name: str, values: Mapping[str, Any]) -> Any:
+    if name not in values:
+        raise SweepError(f"the template needs {name!r}; values: {', '.join(values)}")
+    return values[name]

@@ -1,0 +1,119 @@
+"""A sweep as a Slurm job: an order comes in, an sbatch command and its job go out."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from nasbo.errors import SweepError
+from nasbo.launch.launcher import RUNNING, Tell, follow_file
+from nasbo.launch.order import Order
+from nasbo.launch.programs import run
+from nasbo.launch.recipes import RECIPES
+from nasbo.launch.records import Record, log_file
+from nasbo.storage.place import is_url
+
+SCRIPT = RECIPES / "slurm" / "sweep.sbatch"
+ADDRESS = "NASBO_RAY_ADDRESS"
+"""The script puts the head's address for this word: it is known when the job runs."""
+_WAITING = ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "SUSPENDED")
+_RUNNING = ("RUNNING", "COMPLETING", "STAGE_OUT", "SIGNALING", "STOPPED")
+
+
+class SlurmLauncher:
+    """Submits ``cluster/slurm/sweep.sbatch``, which starts Ray on the nodes of the job."""
+
+    def plan(self, order: Order) -> str:
+        words = sbatch_words(order)
+        script = words.index(str(SCRIPT))
+        return " \\\n  ".join([*map(shlex.quote, words[:script]), shlex.join(words[script:])])
+
+    def submit(self, order: Order, tell: Tell) -> Record:
+        log = log_file(order.folder, is_url(order.folder))
+        log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        job = run(sbatch_words(order)).partition(";")[0]
+        return Record(order.folder, "slurm", job, str(log))
+
+    def state(self, record: Record) -> str:
+        try:
+            found = run(["squeue", "--noheader", "--jobs", record.id, "--format", "%T"])
+        except SweepError as error:
+            if "Invalid job id" not in str(error):
+                raise
+            found = ""
+        state = found.splitlines()[0] if found else "ended"
+        if state in _WAITING:
+            return "waiting"
+        return "running" if state in _RUNNING else state.lower()
+
+    def stop(self, record: Record) -> None:
+        """A job that runs is told by its script, and not put back into the queue."""
+        if self.state(record) == "running":
+            run(["scancel", "--batch", "--signal=TERM", record.id])
+        else:
+            run(["scancel", record.id])
+
+    def logs(self, record: Record, follow: bool, write: Tell) -> None:
+        follow_file(Path(record.log), lambda: self.state(record) not in RUNNING, follow, write)
+
+    def find(self, folder: str) -> Record | None:
+        listed = run(["squeue", "--me", "--noheader", "--format", "%i %k"])
+        for line in listed.splitlines():
+            job, _, comment = line.partition(" ")
+            if comment.strip() == folder:
+                return Record(folder, "slurm", job, str(log_file(folder, is_url(folder))))
+        return None
+
+
+def sbatch_words(order: Order) -> list[str]:
+    """The sbatch command: options from the recipe's values, the script, and what it runs."""
+    values = order.values
+    python = str(values.get("python") or sys.executable)
+    return [
+        "sbatch",
+        "--parsable",
+        f"--job-name={order.name}",
+        f"--comment={order.folder}",
+        f"--chdir={order.working_dir}",
+        f"--output={log_file(order.folder, is_url(order.folder))}",
+        "--open-mode=append",
+        "--requeue",
+        f"--signal=B:USR1@{values['signal_s']}",
+        f"--export={','.join(['ALL', *_exports(order, python)])}",
+        *_options(values),
+        str(SCRIPT),
+        *order.command(python, ADDRESS),
+    ]
+
+
+def _exports(order: Order, python: str) -> list[str]:
+    values = order.values
+    own = {
+        "NASBO_PYTHON": python,
+        "NASBO_SETUP": values.get("setup"),
+        "NASBO_RAY_PORT": values.get("ray_port"),
+        **order.env,
+    }
+    for name, value in own.items():
+        if value is not None and "," in str(value):
+            raise SweepError(f"sbatch takes no comma in {name}, got {value!r}")
+    return [f"{name}={value}" for name, value in own.items() if value is not None]
+
+
+def _options(values: Mapping[str, Any]) -> list[str]:
+    """One task per node with all of its share: Ray places the trials."""
+    options = {
+        "partition": values.get("partition"),
+        "account": values.get("account"),
+        "qos": values.get("qos"),
+        "nodes": values["nodes"],
+        "ntasks-per-node": 1,
+        "cpus-per-task": values["cpus_per_node"],
+        "gpus-per-node": values.get("gpus_per_node") or None,
+        "mem": values.get("memory_per_node"),
+        "time": values.get("time_limit"),
+    }
+    return [f"--{name}={value}" for name, value in options.items() if value is not None]

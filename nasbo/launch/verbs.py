@@ -1,0 +1,108 @@
+"""What ``nasbo launch``, ``stop`` and ``logs`` do: a request or a folder comes in, words go out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from nasbo.errors import SweepError
+from nasbo.launch import records
+from nasbo.launch.launcher import RUNNING, Launcher, Tell, choose, wait_for_end
+from nasbo.launch.order import Request, make_order
+from nasbo.launch.recipes import read_values
+from nasbo.launch.records import Record
+from nasbo.storage.place import is_url
+
+RECIPES = ("slurm", "kuberay")
+"""Launchers with values of their own; on a Ray cluster there is only the name of Python."""
+
+
+def launch(request: Request, on: str, is_dry: bool, tell: Tell) -> None:
+    """Put a sweep on a cluster, or say how; one whose folder has a journal is resumed.
+
+    Raises:
+        NasboError: the sweep, the recipe's values or the cluster cannot be used.
+    """
+    launcher = choose(on)
+    order = make_order(request)
+    plan = launcher.plan(order)
+    if is_dry:
+        tell(plan.rstrip())
+        return
+    before = records.load(order.folder)
+    if before is not None and _is_running(before):
+        raise SweepError(
+            f"{order.folder}: runs already as {before.id} on {before.on}; "
+            f"nasbo stop {order.folder} ends it"
+        )
+    record = launcher.submit(order, tell)
+    records.save(record)
+    tell(f"launched {order.folder}: {record.id} on {on}")
+    tell(f"follow it:  nasbo logs -f {order.folder}")
+    tell(f"its state:  nasbo status {order.folder} --watch")
+    tell(f"stop it:    nasbo stop {order.folder}")
+
+
+def _is_running(record: Record) -> bool:
+    """Whether an earlier launch is alive; of a cluster that is gone, nothing is."""
+    try:
+        return choose(record.on).state(record) in RUNNING
+    except SweepError:
+        return False
+
+
+def values_of(on: str, file: Path | None, pairs: Sequence[str]) -> dict[str, object]:
+    """The values of the recipe behind a launcher."""
+    if on in RECIPES:
+        return read_values(on, file, pairs)
+    return read_values("hosts", file, pairs) if on != "local" else _no_values(file, pairs)
+
+
+def _no_values(file: Path | None, pairs: Sequence[str]) -> dict[str, object]:
+    if file is not None or pairs:
+        raise SweepError("--on local has no values: its options are those of nasbo run")
+    return {}
+
+
+def stop(folder: str, on: str | None, tell: Tell) -> None:
+    """Stop a sweep cleanly and wait until it has ended; it can be resumed.
+
+    Raises:
+        SweepError: nothing runs, or it does not end.
+    """
+    folder = full_name(folder)
+    launcher, record = _find(folder, on)
+    if launcher.state(record) not in RUNNING:
+        raise SweepError(f"{folder}: {record.id} on {record.on} has ended before")
+    launcher.stop(record)
+    tell(f"asked {record.id} on {record.on} to stop ...")
+    state = wait_for_end(launcher, record)
+    tell(f"{state}; resume it by nasbo launch again, or nasbo resume {folder}")
+
+
+def logs(folder: str, on: str | None, follow: bool, write: Tell) -> None:
+    """Hand over what a sweep's driver has printed."""
+    launcher, record = _find(full_name(folder), on)
+    launcher.logs(record, follow, write)
+
+
+def full_name(folder: str) -> str:
+    """A folder as launches know it."""
+    return folder.rstrip("/") if is_url(folder) else str(Path(folder).expanduser().resolve())
+
+
+def _find(folder: str, on: str | None) -> tuple[Launcher, Record]:
+    """The launch of a folder: by the record of this machine, or where ``on`` says."""
+    record = records.load(folder)
+    if record is not None and on in (None, record.on):
+        return choose(record.on), record
+    launcher = choose(on or "local")
+    found = launcher.find(folder)
+    if found is None:
+        where = on or "this machine"
+        raise SweepError(
+            f"{folder}: nothing was launched from here and nothing runs on {where}; "
+            "say where by --on"
+        )
+    return launcher, replace(found, on=on or "local")

@@ -1,0 +1,131 @@
+"""The URL of a sweep comes in; a local folder with its settings, space and journal goes out."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from nasbo.errors import SweepError
+from nasbo.journal import Journal, is_locked
+from nasbo.storage.lease import is_held
+from nasbo.storage.place import Place
+from nasbo.storage.remote_journal import RemoteJournal, fetch_journal
+
+REMOTE_FILE = ".remote"
+JOURNAL_FILE = "journal.jsonl"
+_LOCAL_ONLY = (REMOTE_FILE, JOURNAL_FILE, f"{JOURNAL_FILE}.lock", f"{JOURNAL_FILE}.partial")
+
+
+def cache_folder() -> Path:
+    """Where mirrors lie: ``$NASBO_CACHE``, else ``~/.cache/nasbo``."""
+    return Path(os.environ.get("NASBO_CACHE") or "~/.cache/nasbo").expanduser()
+
+
+def open_mirror(url: str) -> Path:
+    """The local folder of a URL, with what the bucket has of the sweep.
+
+    Raises:
+        SweepError: the bucket cannot be reached.
+    """
+    place = Place(url)
+    name = f"{place.url.rpartition('/')[2]}-{hashlib.sha256(place.url.encode()).hexdigest()[:12]}"
+    folder = cache_folder() / "mirrors" / name
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    (folder / REMOTE_FILE).write_text(place.url, encoding="utf-8")
+    pull(folder)
+    return folder
+
+
+def place_of(folder: str | os.PathLike[str]) -> Place | None:
+    """Where the truth of a folder lies, if it is a mirror."""
+    try:
+        return _place((Path(folder) / REMOTE_FILE).read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+@functools.lru_cache(maxsize=8)
+def _place(url: str) -> Place:
+    return Place(url)
+
+
+def shown(folder: Path) -> str:
+    """A folder as its user knows it: the URL of a mirror, else the path."""
+    place = place_of(folder)
+    return place.url if place else str(folder)
+
+
+def pull(folder: Path) -> None:
+    """Bring a mirror up to date, for onlookers; the journal of a running sweep here is left alone.
+
+    Raises:
+        SweepError: the bucket cannot be reached.
+    """
+    place = place_of(folder)
+    if place is None:
+        return
+    try:
+        for name in ("space.yaml", "sweep.yaml"):
+            _replace(folder / name, place.read(name))
+        if not is_locked(folder / JOURNAL_FILE):
+            journal = folder / JOURNAL_FILE
+            data, _ = fetch_journal(place, journal.read_bytes() if journal.exists() else b"")
+            _replace(journal, data or None)
+    except OSError as error:
+        raise SweepError(f"{place.url}: cannot be read: {error}") from error
+
+
+def _replace(file: Path, data: bytes | None) -> None:
+    """Make a file what the bucket has, if it differs."""
+    if data is None:
+        file.unlink(missing_ok=True)
+    elif not file.exists() or file.read_bytes() != data:
+        partial = file.with_name(f"{file.name}.pulled")
+        partial.write_bytes(data)
+        partial.replace(file)
+
+
+def push(folder: Path, names: Iterable[str] | None = None) -> None:
+    """Store files of a mirror; by default all but the journal and the folders of trials.
+
+    Raises:
+        SweepError: the bucket cannot be written.
+    """
+    place = place_of(folder)
+    if place is None:
+        return
+    try:
+        for name in _results(folder) if names is None else names:
+            place.write(name, (folder / name).read_bytes())
+    except OSError as error:
+        raise SweepError(f"{place.url}: cannot be written: {error}") from error
+
+
+def _results(folder: Path) -> list[str]:
+    files = [path.relative_to(folder) for path in folder.rglob("*") if path.is_file()]
+    return [
+        str(path)
+        for path in files
+        if path.parts[0] not in ("trials", ".tune") and str(path) not in _LOCAL_ONLY
+    ]
+
+
+def open_journal(folder: Path, tell: Callable[[str], object] | None = None) -> Journal:
+    """The writer of a folder's journal, wherever the truth lies."""
+    place = place_of(folder)
+    if place is None:
+        return Journal(folder / JOURNAL_FILE)
+    if tell is None:
+        return RemoteJournal(folder / JOURNAL_FILE, place)
+    return RemoteJournal(folder / JOURNAL_FILE, place, tell=tell)
+
+
+def is_running(folder: Path) -> bool:
+    """Whether a living process writes a folder's journal, here or elsewhere."""
+    if is_locked(folder / JOURNAL_FILE):
+        return True
+    place = place_of(folder)
+    return place is not None and is_held(place)

@@ -1,0 +1,114 @@
+"""A URL comes in; objects below it are read, written, listed and deleted as bytes."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from nasbo.errors import SweepError
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+ATTEMPTS = 5
+SCHEMES = ("s3", "gs", "file")
+
+
+def is_url(text: str) -> bool:
+    """Whether a folder is named by a URL and not by a path."""
+    return "://" in text
+
+
+class Place:
+    """A folder of an object store.
+
+    Names are relative to it and parted by ``/``. An object appears whole or not at all, and is seen
+    by everybody as soon as it is written: S3 and GCS promise both. Faults of the network are tried
+    again, with growing pauses.
+
+    Args:
+        url: ``s3://bucket/path`` or ``gs://bucket/path``; ``file:///path`` for tests. Credentials,
+            region and endpoint are found where the AWS and Google tools find them, such as
+            ``AWS_ENDPOINT_URL`` for other servers that speak S3.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = url.rstrip("/")
+        self._files, self._root = _connect(self.url)
+
+    def read(self, name: str) -> bytes | None:
+        """An object's bytes, ``None`` if there is no such object."""
+
+        def once() -> bytes | None:
+            try:
+                with self._files.open_input_stream(self._path(name)) as stream:
+                    return bytes(stream.read())
+            except FileNotFoundError:
+                return None
+
+        return self._retry(once, f"read {name}")
+
+    def write(self, name: str, data: bytes, attempts: int = ATTEMPTS) -> None:
+        """Store an object; it is there when this returns."""
+
+        def once() -> None:
+            if self.url.startswith("file:"):
+                self._files.create_dir(self._path(name).rpartition("/")[0])
+            with self._files.open_output_stream(self._path(name)) as stream:
+                stream.write(data)
+
+        self._retry(once, f"write {name}", attempts)
+
+    def sizes(self, folder: str) -> dict[str, int]:
+        """Names of the objects below a folder, relative to this place, with their sizes."""
+        from pyarrow import fs
+
+        def once() -> dict[str, int]:
+            start = self._path(folder)
+            selector = fs.FileSelector(start, allow_not_found=True, recursive=True)
+            return {
+                info.path[len(self._root) + 1 :]: int(info.size)
+                for info in self._files.get_file_info(selector)
+                if info.type == fs.FileType.File
+            }
+
+        return self._retry(once, f"list {folder}")
+
+    def delete(self, name: str) -> None:
+        """Remove an object, if it is there."""
+
+        def once() -> None:
+            try:
+                self._files.delete_file(self._path(name))
+            except FileNotFoundError:
+                return
+
+        self._retry(once, f"delete {name}")
+
+    def _path(self, name: str) -> str:
+        return f"{self._root}/{name}" if name else self._root
+
+    def _retry(self, call: Callable[[], T], what: str, attempts: int = ATTEMPTS) -> T:
+        for attempt in range(1, attempts + 1):
+            try:
+                return call()
+            except OSError as error:
+                if attempt == attempts:
+                    raise
+                logger.info("%s: could not %s: %s; trying again", self.url, what, error)
+                time.sleep(min(0.2 * 2**attempt, 5.0))
+        raise AssertionError("unreachable")
+
+
+def _connect(url: str) -> tuple[Any, str]:
+    scheme = url.partition("://")[0]
+    if scheme not in SCHEMES:
+        raise SweepError(f"{url}: a URL must begin with one of {', '.join(SCHEMES)}")
+    from pyarrow import ArrowException, fs
+
+    try:
+        files, path = fs.FileSystem.from_uri(url)
+    except (ArrowException, OSError) as error:
+        raise SweepError(f"{url}: cannot be used: {error}") from error
+    return files, path.rstrip("/")

@@ -1,0 +1,140 @@
+"""The journal of a sweep on object storage: a local file, each write of which is stored at once."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from nasbo.errors import JournalError
+from nasbo.journal import Journal
+from nasbo.storage.lease import LEASE_S, Lease
+from nasbo.storage.place import Place
+from nasbo.storage.segments import FOLDER, Segment, chain, last_epoch, parse
+
+logger = logging.getLogger(__name__)
+MAX_SEGMENTS = 300
+"""On opening, more than that are joined into one: a list and a download stay quick."""
+
+
+def fetch_journal(place: Place, known: bytes = b"") -> tuple[bytes, list[Segment]]:
+    """The journal's bytes as the bucket has them, and all segments that lie there.
+
+    Args:
+        place: the sweep's folder in the bucket.
+        known: what was fetched before; only what follows it is fetched, if it still holds.
+    """
+    found = parse(place.sizes(FOLDER))
+    parts = chain(found)
+    n_known = sum(part.end <= len(known) for part in parts)
+    if n_known:
+        last = parts[n_known - 1]
+        if place.read(last.name) != known[last.start : last.end]:
+            n_known = 0
+    kept = known[: parts[n_known - 1].end] if n_known else b""
+    return kept + _join(place, parts[n_known:]), found
+
+
+def _join(place: Place, parts: list[Segment]) -> bytes:
+    with ThreadPoolExecutor(16) as pool:
+        data = list(pool.map(lambda part: place.read(part.name), parts))
+    for part, content in zip(parts, data, strict=True):
+        if content is None or len(content) != part.end - part.start:
+            raise JournalError(f"{place.url}/{part.name}: is missing or cut off")
+    return b"".join(content for content in data if content)
+
+
+class RemoteJournal(Journal):
+    """The one writer of a journal in a bucket.
+
+    ``append`` returns when the events are stored in the bucket: what is acknowledged cannot be lost
+    with this machine. Progress that is not forced to disk goes with the next write that is. If the
+    bucket cannot be written, the sweep ends and can be resumed.
+
+    Args:
+        path: the local file; its content is replaced by the bucket's.
+        place: the sweep's folder in the bucket.
+        lease_s: see ``Lease``.
+        tell: receives a line if there is something to wait for.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        place: Place,
+        lease_s: float = LEASE_S,
+        tell: Callable[[str], object] = logger.warning,
+    ) -> None:
+        self._place, self._lease_s, self._tell = place, lease_s, tell
+        self._broken: str = ""
+        self._waiting = b""
+        super().__init__(path)
+
+    def _open(self) -> None:
+        try:
+            epoch = last_epoch(parse(self._place.sizes(FOLDER)))
+            self._lease = Lease(self._place, epoch, self._lease_s, self._tell)
+        except OSError as error:
+            raise JournalError(f"{self._place.url}: cannot be used: {error}") from error
+        try:
+            self._fill(self._take_over())
+        except OSError as error:
+            self._lease.release()
+            raise JournalError(f"{self._place.url}: cannot be used: {error}") from error
+        except BaseException:
+            self._lease.release()
+            raise
+
+    def _fill(self, data: bytes) -> None:
+        """Make the local file what the bucket has: what it has beyond was never acknowledged."""
+        partial = Path(f"{self.path}.partial")
+        partial.write_bytes(data)
+        partial.replace(self.path)
+        super()._open()
+        self._stored = self._size
+        if self._stored != len(data):
+            raise JournalError(f"{self._place.url}: the journal ends inside a transaction")
+
+    def _take_over(self) -> bytes:
+        """Mark where this writer begins; what an older one stores from now on does not count."""
+        data, found = fetch_journal(self._place)
+        begin = 0 if len(found) > MAX_SEGMENTS else len(data)
+        mark = Segment(self._lease.epoch, begin, len(data))
+        self._place.write(mark.name, data[begin:])
+        if begin == 0:
+            for old in found:
+                self._place.delete(old.name)
+        return data
+
+    def _publish(self, data: bytes, sync: bool) -> None:
+        if self._broken:
+            raise JournalError(self._broken)
+        if not sync:
+            self._waiting += data
+            return
+        self._store(self._waiting + data)
+        self._waiting = b""
+
+    def _store(self, data: bytes) -> None:
+        segment = Segment(self._lease.epoch, self._stored, self._stored + len(data))
+        try:
+            self._place.write(segment.name, data)
+            self._lease.confirm()
+        except (OSError, JournalError) as error:
+            # It may be stored or not; a second object from here on would contradict it.
+            self._broken = f"{self._place.url}: cannot be written: {error}"
+            raise JournalError(self._broken) from error
+        self._stored = segment.end
+
+    def close(self) -> None:
+        """Store what is left of the progress, and give the journal back."""
+        if self._file >= 0:
+            try:
+                if self._waiting and not self._broken:
+                    self._publish(b"", True)
+            except JournalError as error:
+                logger.warning("%s", error)
+            self._lease.release()
+        super().close()

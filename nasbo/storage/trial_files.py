@@ -1,0 +1,71 @@
+"""The folder of one trial comes in; its files go to the bucket and come back on another node."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from fnmatch import fnmatch
+from pathlib import Path
+
+from nasbo.storage.place import Place
+
+
+class TrialFiles:
+    """A trial's folder on this node's disk, stored under the same name in the bucket.
+
+    Args:
+        place: the sweep's folder in the bucket.
+        name: of the trial's folder in it.
+        folder: on this node; emptied, and filled with what the bucket has.
+    """
+
+    def __init__(self, place: Place, name: str, folder: Path) -> None:
+        self._place, self._name, self.folder = place, name, folder
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True, mode=0o700)
+        for path in place.sizes(name):
+            data = place.read(path)
+            if data is not None:
+                file = folder / path[len(name) + 1 :]
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(data)
+        self._stored = self._look()
+
+    def store(self) -> None:
+        """Bring files that are new or have changed to the bucket; remove those that are gone.
+
+        They go in the order in which they were written: if this breaks off, what is there is what
+        the trainer had written at some time.
+        """
+        now = self._look()
+        for name, mark in sorted(now.items(), key=lambda item: item[1]):
+            if self._stored.get(name) != mark:
+                self._place.write(f"{self._name}/{name}", (self.folder / name).read_bytes())
+        for name in set(self._stored) - set(now):
+            self._place.delete(f"{self._name}/{name}")
+        self._stored = now
+
+    def _look(self) -> dict[str, tuple[int, int]]:
+        files = (path for path in self.folder.rglob("*") if path.is_file())
+        return {
+            str(path.relative_to(self.folder)): (path.stat().st_mtime_ns, path.stat().st_size)
+            for path in files
+        }
+
+
+def fetch_files(place: Place, name: str, folder: Path, files: Iterable[str]) -> None:
+    """Bring a few of a trial's files here, where they exist."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in files:
+        data = place.read(f"{name}/{file}")
+        if data is None:
+            (folder / file).unlink(missing_ok=True)
+        else:
+            (folder / file).write_bytes(data)
+
+
+def delete_files(place: Place, name: str, pattern: str) -> None:
+    """Remove a trial's files of one kind from the bucket."""
+    for path in place.sizes(name):
+        if fnmatch(path[len(name) + 1 :], pattern):
+            place.delete(path)

@@ -1,0 +1,101 @@
+"""The address of a Ray cluster comes in; jobs are submitted there, watched and stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ray.job_submission import JobDetails, JobSubmissionClient
+
+from nasbo.errors import SweepError
+from nasbo.tune.cluster import protect_token
+
+
+def open_jobs(address: str) -> Jobs:
+    """The jobs of a cluster.
+
+    Args:
+        address: of the dashboard (``http://127.0.0.1:8265``), or of the cluster (``HOST:6379``,
+            ``auto``) from one of its hosts.
+
+    Raises:
+        SweepError: nobody answers there, or the token is not accepted.
+    """
+    use_token()
+    try:
+        return Jobs(JobSubmissionClient(address))
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise SweepError(
+            f"no Ray jobs at {address}: {first}. The dashboard listens on its head's loopback: "
+            "ssh -N -L 8265:127.0.0.1:8265 HEAD, then --on http://127.0.0.1:8265"
+        ) from error
+
+
+def use_token() -> None:
+    """Speak with the token of this user, if there is one: Ray's client does not by itself."""
+    file = Path(os.environ.get("RAY_AUTH_TOKEN_PATH") or Path.home() / ".ray" / "auth_token")
+    if "RAY_AUTH_TOKEN" in os.environ or file.is_file():
+        os.environ.setdefault("RAY_AUTH_MODE", "token")
+        protect_token()
+
+
+class Jobs:
+    """The Jobs API of one cluster."""
+
+    def __init__(self, client: JobSubmissionClient) -> None:
+        self._client = client
+        self.url = str(client.get_address())
+
+    def submit(self, job: Mapping[str, Any]) -> None:
+        """Submit a job; the working directory is packed and uploaded."""
+        try:
+            self._client.submit_job(**job)
+        except (RuntimeError, ValueError) as error:
+            raise SweepError(f"the job was refused: {error}") from error
+
+    def status(self, job_id: str) -> str:
+        """Ray's word for where a job stands; ``GONE`` if the cluster does not know it (anymore)."""
+        try:
+            return str(self._client.get_job_status(job_id).value)
+        except RuntimeError as error:
+            if "404" in str(error) or "does not exist" in str(error):
+                return "GONE"
+            raise SweepError(f"{self.url}: {error}") from error
+
+    def stop(self, job_id: str) -> None:
+        """Ask a job to stop: Ray sends SIGTERM to its driver."""
+        try:
+            self._client.stop_job(job_id)
+        except RuntimeError as error:
+            raise SweepError(f"{job_id} cannot be stopped: {error}") from error
+
+    def logs(self, job_id: str, follow: bool, write: Callable[[str], object]) -> None:
+        """Hand over what a job printed; with ``follow`` until it has ended."""
+        try:
+            if follow:
+                asyncio.run(self._tail(job_id, write))
+            else:
+                write(self._client.get_job_logs(job_id))
+        except RuntimeError as error:
+            raise SweepError(f"{job_id} has no words: {error}") from error
+
+    async def _tail(self, job_id: str, write: Callable[[str], object]) -> None:
+        async for lines in self._client.tail_job_logs(job_id):
+            write(lines)
+
+    def find(self, metadata: Mapping[str, str]) -> str | None:
+        """The id of the newest job that has not ended and carries all of ``metadata``."""
+        jobs: list[JobDetails] = self._client.list_jobs()
+        fitting = [
+            job
+            for job in jobs
+            if not job.status.is_terminal()
+            and metadata.items() <= (job.metadata or {}).items()
+            and job.submission_id
+        ]
+        newest = max(fitting, key=lambda job: job.start_time or 0, default=None)
+        return str(newest.submission_id) if newest else None

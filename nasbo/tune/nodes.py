@@ -1,0 +1,136 @@
+"""The nodes of a cluster come in; what each can hold, and which differs from the driver, go out."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from importlib import metadata
+from typing import Any
+
+import ray
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from nasbo.errors import SweepError
+
+PACKAGES = ("ray", "torch", "nasbo")
+ANSWER_S = 60.0
+
+
+def versions() -> dict[str, str]:
+    """Versions that must be the same on every node."""
+    return {
+        "python": platform.python_version(),
+        **{name: metadata.version(name) for name in PACKAGES},
+    }
+
+
+def differences(found: Mapping[str, str], expected: Mapping[str, str]) -> str:
+    """What differs, in words; empty if nothing does. Of Python the first two numbers count."""
+    return ", ".join(
+        f"{name} {found.get(name, 'missing')} instead of {version}"
+        for name, version in expected.items()
+        if _release(name, found.get(name, "")) != _release(name, version)
+    )
+
+
+def _release(name: str, version: str) -> str:
+    return ".".join(version.split(".")[:2]) if name == "python" else version
+
+
+def alive_nodes() -> list[dict[str, Any]]:
+    """The living nodes, as Ray describes them."""
+    return [node for node in ray.nodes() if node["Alive"]]
+
+
+def room(have: Mapping[str, float], needs: Mapping[str, float]) -> int:
+    """How many trials a node holds; a share of a GPU never spans two of them."""
+    counts = []
+    for name, need in needs.items():
+        amount = have.get(name, 0.0)
+        if name == "GPU" and need < 1:
+            counts.append(int(amount) * int(1 / need + 1e-9))
+        else:
+            counts.append(int(amount / need + 1e-9))
+    return min(counts)
+
+
+class NodeCheck:
+    """Compares the versions on each node with the driver's, once per node.
+
+    A task of its own asks the node; nodes that join later are asked as they are seen.
+    """
+
+    def __init__(self) -> None:
+        self._expected = versions()
+        self._asked: dict[Any, str] = {}
+        self._known = {ray.get_runtime_context().get_node_id()}
+
+    def look(self, nodes: list[dict[str, Any]], timeout_s: float = 0.0) -> str:
+        """Ask nodes that are new, and say what is wrong with those that have answered.
+
+        Args:
+            nodes: those alive now.
+            timeout_s: how long to wait for the answers.
+
+        Returns:
+            The first difference found, with the node's name; empty if there is none.
+        """
+        for node in nodes:
+            if node["NodeID"] not in self._known:
+                self._known.add(node["NodeID"])
+                self._asked[_ask(node["NodeID"])] = _name(node)
+        if not self._asked:
+            return ""
+        waiting = list(self._asked)
+        answered, _ = ray.wait(waiting, num_returns=len(waiting), timeout=timeout_s)
+        problems = [self._judge(answer) for answer in answered]
+        return next((problem for problem in problems if problem), "")
+
+    @property
+    def silent(self) -> list[str]:
+        """Names of nodes that have not answered."""
+        return list(self._asked.values())
+
+    def _judge(self, answer: Any) -> str:
+        name = self._asked.pop(answer)
+        try:
+            wrong = differences(ray.get(answer), self._expected)
+        except ray.exceptions.RayError as error:
+            if _is_gone(error):
+                return ""
+            wrong = f"cannot run nasbo: {str(error).strip().splitlines()[-1]}"
+        return f"node {name}: {wrong}; every node needs what the driver has" if wrong else ""
+
+
+def check_nodes() -> None:
+    """Compare all nodes before a sweep starts.
+
+    Raises:
+        SweepError: a node differs or does not answer; the message names it.
+    """
+    check = NodeCheck()
+    if problem := check.look(alive_nodes(), ANSWER_S):
+        raise SweepError(problem)
+    if check.silent:
+        raise SweepError(
+            f"node {check.silent[0]}: did not answer within {ANSWER_S:.0f} s; it needs the "
+            f"driver's versions: {', '.join(f'{n} {v}' for n, v in versions().items())}"
+        )
+
+
+def _ask(node_id: str) -> Any:
+    strategy = NodeAffinitySchedulingStrategy(node_id, soft=False)
+    task = ray.remote(versions).options(
+        num_cpus=0, scheduling_strategy=strategy, max_retries=0, name="nasbo versions"
+    )
+    return task.remote()
+
+
+def _name(node: Mapping[str, Any]) -> str:
+    return f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']})"
+
+
+def _is_gone(error: Exception) -> bool:
+    """Whether the node left before it could answer, which is nobody's mistake."""
+    kinds = ("NodeDiedError", "TaskUnschedulableError", "WorkerCrashedError")
+    return type(error).__name__ in kinds or ("node" in str(error) and "died" in str(error))

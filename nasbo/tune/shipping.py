@@ -1,0 +1,35 @@
+"""A working folder comes in; what Ray needs to bring its code to every node goes out."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+EXCLUDES = (
+    ".git/",
+    ".venv*/",
+    "__pycache__/",
+    "*.pyc",
+    ".mypy_cache/",
+    ".pytest_cache/",
+    ".ruff_cache/",
+    "/runs/",
+)
+"""Never needed by a trainer, and large: in the patterns of .gitignore, which Ray reads as well."""
+
+
+def runtime_env(folder: Path) -> dict[str, Any]:
+    """The runtime environment that ships a folder; it is the working directory of each worker."""
+    return {"working_dir": str(folder), "excludes": list(EXCLUDES)}
+
+
+def is_local_code(trainer: str, folder: str | Path) -> bool:
+    """Whether a trainer, ``module:function``, lies in the folder and not among the packages."""
+    spec = importlib.util.find_spec(trainer.partition(":")[0].partition(".")[0])
+    if spec is None:
+        return True
+    found = [spec.origin, *(spec.submodule_search_locations or [])]
+    places = [Path(place).resolve() for place in found if place]
+    root = Path(folder).resolve()
+    return any(p.is_relative_to(root) and "site-packages" not in p.parts for p in places)

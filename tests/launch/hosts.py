@@ -1,0 +1,109 @@
+"""A Ray cluster of several nodes on this machine, brought up by the recipe for plain hosts."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.chaos.nodes import HEALTH, family
+
+ROOT = Path(__file__).parents[2]
+START = ROOT / "cluster" / "hosts" / "start.sh"
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+class Hosts:
+    """The first host without room for trials, and others that can be added and killed.
+
+    Each has a folder of its own for Ray, as hosts have: Ray unpacks shipped code there.
+    """
+
+    def __init__(self, folder: Path, variables: dict[str, str] | None = None) -> None:
+        self.folder, self.port, self.dashboard_port = folder, free_port(), free_port()
+        self.token = folder / "token"
+        self.variables = variables or {}
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._temporary = [tempfile.TemporaryDirectory(prefix="nr", dir="/tmp")]
+        (folder / "cluster.env").write_text(
+            f"HEAD_ADDRESS=127.0.0.1\nRAY_PORT={self.port}\nMETRICS_PORT=0\n"
+            f"DASHBOARD_PORT={self.dashboard_port}\nTOKEN_FILE={self.token}\n"
+        )
+        self._start("head", "head", "--num-cpus=0", f"--ray-client-server-port={free_port()}")
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.dashboard_port}"
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        return {
+            **os.environ,
+            **HEALTH,
+            "PATH": path,
+            "PYTHONPATH": str(ROOT),
+            "OMP_NUM_THREADS": "1",
+            "NASBO_CLUSTER_ENV": str(self.folder / "cluster.env"),
+            "RAY_AUTH_MODE": "token",
+            "RAY_AUTH_TOKEN_PATH": str(self.token),
+            **self.variables,
+        }
+
+    def add(self, name: str, *options: str, **variables: str) -> None:
+        """One more host, with options of ``ray start`` such as ``--num-gpus=2``."""
+        self._start(name, "worker", *options, **variables)
+
+    def _start(self, name: str, role: str, *options: str, **variables: str) -> None:
+        self._temporary.append(tempfile.TemporaryDirectory(prefix="nr", dir="/tmp"))
+        log = (self.folder / f"{name}.log").open("ab")
+        own = [
+            "--block",
+            f"--temp-dir={self._temporary[-1].name}",
+            "--object-store-memory=80000000",
+        ]
+        process = subprocess.Popen(
+            [str(START), role, *own, *options],
+            env={**self.environment, **variables},
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+        self.processes[name] = process
+        self._wait(name, process)
+
+    def _wait(self, name: str, process: subprocess.Popen[bytes]) -> None:
+        log = self.folder / f"{name}.log"
+        deadline = time.monotonic() + 120
+        while "Ray runtime started" not in log.read_text():
+            assert process.poll() is None, log.read_text()
+            assert time.monotonic() < deadline, log.read_text()
+            time.sleep(0.2)
+
+    def kill(self, name: str) -> None:
+        """The host vanishes at once, with all that ran there."""
+        for pid in family(self.processes.pop(name).pid):
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+
+    def shutdown(self) -> None:
+        for name in reversed(list(self.processes)):
+            self.kill(name)
+        for folder in self._temporary:
+            folder.cleanup()

@@ -1,0 +1,213 @@
+"""A sweep launched on three hosts, one of which joins and one of which dies: figures go out.
+
+python -m tests.launch.scenario [--trials N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from nasbo.journal import read_events
+from nasbo.sweep import JOURNAL_FILE, read_history
+from nasbo.tune.trial import trial_folder
+from tests.launch.conftest import SWEEP, TRAINER
+from tests.launch.hosts import Hosts
+
+GPUS = 2
+"""Of each host, and so its slots."""
+
+
+@dataclass
+class Figures:
+    """What the scenario showed.
+
+    Attributes:
+        first_work_s: from a host's joining to the begin of a trial on it.
+        busy_share: of the slots, from the first start until no more trials wait, by the journal.
+        working_share: the same by the trainers' own clocks, without the start of processes.
+    """
+
+    job_status: str = ""
+    first_work_s: float = 0.0
+    busy_share: float = 0.0
+    working_share: float = 0.0
+    n_finished: int = 0
+    retries: dict[str, int] = field(default_factory=dict)
+    gpus: dict[str, list[str]] = field(default_factory=dict)
+    n_overlaps: int = 0
+    files: set[str] = field(default_factory=set)
+
+
+class Scenario:
+    """One cluster and one sweep on it."""
+
+    def __init__(self, place: Path, n_trials: int, seconds: tuple[float, float]) -> None:
+        self.home, self.n_trials = place / "home", n_trials
+        self.home.mkdir()
+        (self.home / "my_own_trainer.py").write_text(TRAINER)
+        space = f"seconds: {{type: float, range: [{seconds[0]}, {seconds[1]}]}}\n"
+        (self.home / "my_space.yaml").write_text(space)
+        (self.home / "sweep.yaml").write_text(SWEEP.replace("trials: 6", f"trials: {n_trials}"))
+        self.folder = place / "shared" / "s"
+        self.capacity: list[tuple[float, int]] = []
+        (place / "cluster").mkdir()
+        self.hosts = Hosts(place / "cluster", {"NASBO_STATE": str(place / "state")})
+
+    def add(self, name: str) -> float:
+        options = (f"--num-gpus={GPUS}", "--num-cpus=2")
+        self.hosts.add(name, *options, NASBO_TEST_HOST=name)
+        self._note_capacity(GPUS)
+        return time.time()
+
+    def kill(self, name: str) -> None:
+        self._note_capacity(-GPUS)
+        self.hosts.kill(name)
+
+    def _note_capacity(self, change: int) -> None:
+        before = self.capacity[-1][1] if self.capacity else 0
+        self.capacity.append((time.time(), before + change))
+
+    def nasbo(self, *words: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "nasbo.cli", *words],
+            cwd=self.home,
+            env=self.hosts.environment,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def launch(self, *words: str) -> str:
+        return self.nasbo(
+            *("launch", "sweep.yaml", "--on", self.hosts.url, "--dir", str(self.folder)),
+            *("--gpus-per-trial", "1", "--cpus-per-trial", "0", *words),
+        )
+
+    def wait(self, what: str, condition: Any, timeout_s: float = 300) -> None:
+        deadline = time.monotonic() + timeout_s
+        while not condition():
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"{what} did not come:\n{self.nasbo('logs', str(self.folder))}")
+            time.sleep(0.2)
+
+    def n_running(self) -> int:
+        if not (self.folder / JOURNAL_FILE).exists():
+            return 0
+        return read_history(self.folder)[1].state_counts()["running"]
+
+    def n_ended(self) -> int:
+        if not (self.folder / JOURNAL_FILE).exists():
+            return 0
+        return read_history(self.folder)[1].n_ended
+
+    def notes(self) -> list[dict[str, Any]]:
+        files = (trial_folder(self.folder, n) / "note.json" for n in range(self.n_trials))
+        return [json.loads(file.read_text()) for file in files if file.exists()]
+
+    def job_status(self) -> str:
+        launches = self.hosts.folder.parent / "state" / "launches"
+        job = json.loads(next(launches.glob("*")).read_text())
+        command = ["ray", "job", "status", "--address", self.hosts.url, job["id"]]
+        done = subprocess.run(command, env=self.hosts.environment, capture_output=True, text=True)
+        return done.stdout + done.stderr
+
+    def shutdown(self) -> None:
+        self.hosts.shutdown()
+
+
+def play(place: Path, n_trials: int, seconds: tuple[float, float]) -> Figures:
+    """Two hosts; a third joins when trials run; one of the first dies; the sweep finishes."""
+    scenario = Scenario(place, n_trials, seconds)
+    try:
+        scenario.add("a")
+        scenario.add("b")
+        scenario.launch()
+        scenario.wait("work for both", lambda: scenario.n_running() >= 2 * GPUS)
+        scenario.wait("a result", lambda: scenario.n_ended() >= 2)
+        joined_at = scenario.add("c")
+        scenario.wait("work for the third", lambda: scenario.n_running() >= 3 * GPUS)
+        scenario.wait("more results", lambda: scenario.n_ended() >= n_trials // 2)
+        scenario.kill("a")
+        scenario.nasbo("logs", "-f", str(scenario.folder))
+        figures = _figures(scenario)
+        first = min(note["begin"] for note in scenario.notes() if note["host"] == "c")
+        figures.first_work_s = first - joined_at
+        return figures
+    finally:
+        scenario.shutdown()
+
+
+def _figures(scenario: Scenario) -> Figures:
+    _, history = read_history(scenario.folder)
+    notes = scenario.notes()
+    events = read_events(scenario.folder / JOURNAL_FILE)
+    by_host: dict[str, list[str]] = {}
+    for note in notes:
+        by_host.setdefault(note["host"], []).append(note["gpus"])
+    working = [(note["begin"], note["end"]) for note in notes]
+    begin = min(item["time"] for item in events if item["event"] == "started")
+    end = max(item["time"] for item in events if item["event"] == "started")
+    return Figures(
+        job_status=scenario.job_status(),
+        busy_share=share(attempts(events), scenario.capacity, begin, end),
+        working_share=share(working, scenario.capacity, begin, end),
+        n_finished=history.state_counts()["finished"],
+        retries=dict(history.retry_counts()),
+        gpus={host: sorted(set(found)) for host, found in by_host.items()},
+        n_overlaps=overlaps(notes),
+        files={note["file"] for note in notes},
+    )
+
+
+def attempts(events: list[dict[str, Any]]) -> list[tuple[float, float]]:
+    """When each attempt of each trial was on its way, by the journal."""
+    begun: dict[int, float] = {}
+    found = []
+    for item in events:
+        if item["event"] == "started":
+            begun[item["trial"]] = item["time"]
+        elif item["event"] in ("finished", "failed", "requeued"):
+            found.append((begun.pop(item["trial"]), item["time"]))
+    return found
+
+
+def share(
+    spans: list[tuple[float, float]], capacity: list[tuple[float, int]], begin: float, end: float
+) -> float:
+    """Part of the slots' time between two instants that spans fill."""
+    filled = sum(max(min(b, end) - max(a, begin), 0.0) for a, b in spans)
+    marks = [*capacity, (end, 0)]
+    offered = sum(
+        slots * max(min(after, end) - max(at, begin), 0.0)
+        for (at, slots), (after, _) in itertools.pairwise(marks)
+    )
+    return filled / offered
+
+
+def overlaps(notes: list[dict[str, Any]]) -> int:
+    """How often two trials had the same GPU of the same host at the same time."""
+    count = 0
+    for number, one in enumerate(notes):
+        for other in notes[number + 1 :]:
+            is_same = (one["host"], one["gpus"]) == (other["host"], other["gpus"])
+            count += is_same and one["begin"] < other["end"] and other["begin"] < one["end"]
+    return count
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--trials", type=int, default=60)
+    chosen = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="nasbo-scenario-") as folder:
+        for name, value in vars(play(Path(folder), chosen.trials, (5, 30))).items():
+            print(f"{name}: {value}")

@@ -1,0 +1,125 @@
+"""The background of this machine, and what is remembered of a launch."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from nasbo.cli import cli
+from nasbo.errors import SweepError
+from nasbo.journal import Journal
+from nasbo.launch import records
+from nasbo.launch.launcher import choose, follow_file, wait_for_end
+from nasbo.launch.local import LocalLauncher, _born
+from nasbo.launch.programs import run
+from nasbo.launch.records import Record
+from nasbo.sweep import read_history
+
+ROOT = str(Path(__file__).parents[2])
+
+
+def test_records_are_kept_per_folder(home: Path) -> None:
+    assert records.load("/a") is None
+    record = Record("/a", "slurm", "17", "/a/driver.log", 3.0)
+    records.save(record)
+    records.save(Record("/b", "local", "1@2"))
+    assert records.load("/a") == record
+    records.record_file("/a").write_text("{")
+    with pytest.raises(SweepError, match="cannot be read"):
+        records.load("/a")
+
+
+def test_a_process_is_known_by_its_birth() -> None:
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    launcher, born = LocalLauncher(), _born(process.pid)
+    record = Record("/a", "local", f"{process.pid}@{born}")
+    try:
+        assert launcher.state(record) == "running"
+        assert launcher.state(Record("/a", "local", f"{process.pid}@7")) == "ended"
+        with pytest.raises(SweepError, match="has not ended after"):
+            wait_for_end(launcher, record, 0.1)
+        launcher.stop(record)
+        assert process.wait(timeout=20) == -signal.SIGTERM
+    finally:
+        process.kill()
+    assert wait_for_end(launcher, record) == "ended"
+    launcher.stop(record)
+
+
+def test_a_log_is_followed_to_its_end(tmp_path: Path) -> None:
+    file, said, looks = tmp_path / "log", [], iter([False, False, True])
+
+    def is_over() -> bool:
+        with file.open("a") as log:
+            log.write("line\n")
+        return next(looks)
+
+    follow_file(file, is_over, True, said.append)
+    assert "".join(said) == "line\n" * 3
+    follow_file(tmp_path / "none", is_over, False, said.append)
+    assert len(said) == 3
+
+
+def test_a_sweep_that_was_not_launched_is_found_by_its_lock(home: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "s"
+    folder.mkdir()
+    launcher = LocalLauncher()
+    assert launcher.find(str(folder)) is None
+    with Journal(folder / "journal.jsonl"):
+        found = launcher.find(str(folder))
+        assert found is not None
+        assert found.id.startswith(f"{os.getpid()}@")
+        assert launcher.state(found) == "running"
+    done = CliRunner().invoke(cli, ["stop", str(folder)])
+    assert done.exit_code == 2
+    assert "nothing runs on this machine" in done.output
+
+
+def test_words_of_programs() -> None:
+    assert run(["cat"], "given") == "given"
+    with pytest.raises(SweepError, match="the program nasbo-none is needed here"):
+        run(["nasbo-none"])
+    with pytest.raises(SweepError, match="ls /nasbo-none: ls: cannot access"):
+        run(["ls", "/nasbo-none"])
+    with pytest.raises(SweepError, match="did not answer within"):
+        run(["sleep", "9"], timeout_s=0.1)
+    with pytest.raises(SweepError, match=r"no Ray jobs at http://127.0.0.1:9: .*ssh -N -L"):
+        choose("http://127.0.0.1:9").find("/a")
+
+
+def cli_words(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": ROOT, "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "nasbo.cli", *words]
+    return subprocess.run(command, cwd=home, env=environment, capture_output=True, text=True)
+
+
+@pytest.mark.ray
+@pytest.mark.slow
+def test_launched_followed_stopped_and_resumed(home: Path) -> None:
+    words = ("launch", "sweep.yaml", "--on", "local", "--dir", "runs/a", "--slots", "2")
+    options = ("--cpus-per-trial", "0.5", "--trials", "40")
+    launched = cli_words(home, *words, *options)
+    assert launched.returncode == 0, launched.stderr
+    assert "nasbo logs -f" in launched.stdout
+    again = cli_words(home, *words, *options)
+    assert again.returncode == 2
+    assert "runs already as" in again.stderr
+    folder, deadline = home / "runs" / "a", time.monotonic() + 240
+    while not (folder / "journal.jsonl").exists() or read_history(folder)[1].n_ended < 2:
+        assert time.monotonic() < deadline, (folder / "driver.log").read_text()
+        time.sleep(0.2)
+    stopped = cli_words(home, "stop", "runs/a")
+    assert stopped.returncode == 0, stopped.stderr
+    n_ended = read_history(folder)[1].n_ended
+    assert 2 <= n_ended < 40
+    assert cli_words(home, *words, *options).returncode == 0
+    followed = cli_words(home, "logs", "-f", "runs/a")
+    assert "finished: 40 of 40 trials" in followed.stdout
+    assert followed.stdout.count("interrupted:") == 1

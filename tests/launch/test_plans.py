@@ -1,0 +1,139 @@
+"""``nasbo launch --dry-run`` says exactly what it would do, and refuses what cannot be."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from nasbo.cli import cli
+from nasbo.launch.kuberay import job_name
+from nasbo.launch.slurm import SCRIPT
+
+CRD = Path(__file__).parent / "crd.yaml"
+
+
+def dry_run(*words: str, code: int = 0) -> str:
+    done = CliRunner().invoke(cli, ["launch", *words, "--dry-run"])
+    assert done.exit_code == code, done.output
+    return done.output
+
+
+def test_local(home: Path) -> None:
+    lines = dry_run("sweep.yaml", "--on", "local", "--dir", "runs/a", "--trials", "9").splitlines()
+    folder = home / "runs" / "a"
+    assert lines[0] == f"cd {home}"
+    assert lines[1] == (
+        f"{sys.executable} -m nasbo.cli run sweep.yaml --trials 9 --dir {folder} --or-resume "
+        f"--address local >> {folder}/driver.log 2>&1 &"
+    )
+    assert not folder.exists()
+
+
+def test_a_job_of_a_ray_cluster(home: Path) -> None:
+    options = ("-o", "epochs=3", "-m", "n=1", "--gpus-per-trial", "0.5", "-e", "NASBO_DATA=/d")
+    text = dry_run("sweep.yaml", "--on", "http://127.0.0.1:1", "--dir", "/shared/a b", *options)
+    job = yaml.safe_load(text)["ray job submit"]
+    words = shlex.split(job["entrypoint"])
+    assert words[:5] == ["python", "-m", "nasbo.cli", "run", "sweep.yaml"]
+    assert words[words.index("--dir") + 1] == "/shared/a b"
+    assert {"--or-resume", "epochs=3", "n=1", "0.5"} <= set(words)
+    assert words[-2:] == ["--address", "auto"]
+    assert job["runtime_env"]["working_dir"] == str(home)
+    assert job["runtime_env"]["env_vars"]["NASBO_DATA"] == "/d"
+    assert int(job["runtime_env"]["env_vars"]["RAY_JOB_STOP_WAIT_TIME_S"]) >= 30
+    assert job["metadata"]["nasbo_folder"] == "/shared/a b"
+    assert set(map(type, job["metadata"].values())) == {str}
+
+
+def test_slurm(home: Path) -> None:
+    given = ("-v", "nodes=4", "-v", "gpus_per_node=8", "-v", "partition=gpu", "-v", "signal_s=90")
+    text = dry_run("sweep.yaml", "--on", "slurm", "--dir", "/shared/a", *given)
+    words = shlex.split(text.replace("\\\n", ""))
+    assert words[0] == "sbatch"
+    expected = {"--nodes=4", "--gpus-per-node=8", "--partition=gpu", "--signal=B:USR1@90"}
+    assert expected | {"--requeue", "--open-mode=append", "--comment=/shared/a"} <= set(words)
+    assert "--output=/shared/a/driver.log" in words
+    assert words[words.index(str(SCRIPT)) + 1 :] == [
+        *(sys.executable, "-m", "nasbo.cli", "run", "sweep.yaml"),
+        *("--dir", "/shared/a", "--or-resume", "--address", "NASBO_RAY_ADDRESS"),
+    ]
+    assert not [word for word in words if word.startswith(("--mem", "--account", "--time"))]
+
+
+def rendered(*words: str) -> list[dict[str, Any]]:
+    image = ("-v", "image=registry.example/nasbo:1")
+    return list(yaml.safe_load_all(dry_run("sweep.yaml", "--on", "kuberay", *image, *words)))
+
+
+def test_kuberay_on_a_bucket(home: Path) -> None:
+    folder = "s3://bucket/runs/a"
+    files, job = rendered("--dir", folder, "-v", f"crd={CRD}", "-v", "gpus_per_worker=1")
+    assert yaml.safe_load(files["data"]["sweep.yaml"])["space"] == "space.yaml"
+    assert files["data"]["space.yaml"] == (home / "my_space.yaml").read_text()
+    spec = job["spec"]
+    words = shlex.split(spec["entrypoint"])
+    assert words[4] == "/etc/nasbo/sweep.yaml"
+    assert {"--or-resume", folder} <= set(words)
+    assert spec["backoffLimit"] > 0
+    assert spec["rayClusterSpec"]["authOptions"] == {"mode": "token"}
+    assert job["metadata"]["name"] == job_name(folder)
+    worker = spec["rayClusterSpec"]["workerGroupSpecs"][0]["template"]["spec"]
+    assert worker["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == 1
+    assert [volume["name"] for volume in worker["volumes"]] == ["files"]
+    assert "serviceAccountName" not in worker
+    assert yaml.safe_load(spec["runtimeEnvYAML"])["env_vars"]["RAY_JOB_STOP_WAIT_TIME_S"] == "60"
+
+
+def test_kuberay_on_a_shared_volume(home: Path) -> None:
+    claim = ("-v", "volume_claim=runs", "-v", f"crd={CRD}", "-v", "max_workers=9")
+    _, job = rendered("--dir", "/shared/runs/a", *claim)
+    cluster = job["spec"]["rayClusterSpec"]
+    head = cluster["headGroupSpec"]["template"]["spec"]
+    assert [volume["name"] for volume in head["volumes"]] == ["files", "runs"]
+    assert head["containers"][0]["volumeMounts"][1]["mountPath"] == "/shared"
+    assert cluster["enableInTreeAutoscaling"] is True
+    assert "nvidia.com/gpu" not in str(job)
+
+
+@pytest.mark.parametrize(
+    ("words", "rule"),
+    [
+        (["--on", "cloud"], "must be local, slurm, kuberay or the address"),
+        (["--on", "slurm", "-v", "gpus=1"], "has no value 'gpus'; it has: partition"),
+        (["--on", "local", "-v", "nodes=1"], "--on local has no values"),
+        (["--on", "kuberay", "-v", "image=x", "--dir", "/home/a"], "below mount_path"),
+        (["--on", "kuberay", "--dir", "s3://b/a"], "needs -v image="),
+        (["--on", "slurm", "-e", "A=1,2"], "takes no comma in A"),
+        (["--on", "local", "-e", "nothing"], "must be NAME=VALUE"),
+        (["--on", "local", "--gpus-per-trial", "1.5"], "must be whole above 1"),
+        (["--on", "local", "--resource", "spot=0"], "amounts above 0"),
+    ],
+)
+def test_what_cannot_be_is_said_in_one_line(home: Path, words: list[str], rule: str) -> None:
+    text = dry_run("sweep.yaml", *words, code=2)
+    assert rule in text
+    assert len(text.strip().splitlines()) == 1
+
+
+def test_files_outside_the_working_directory_are_refused(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "far.yaml").write_text((home / "my_space.yaml").read_text())
+    (home / "sweep.yaml").write_text(f"space: {tmp_path}/far.yaml\ntrainer: my_own_trainer:train\n")
+    assert "must lie in the working directory" in dry_run("sweep.yaml", "--on", "local", code=2)
+
+
+def test_storage_path_names_the_folder(home: Path) -> None:
+    (home / "sweep.yaml").write_text(
+        "storage_path: s3://b/runs\n" + (home / "sweep.yaml").read_text()
+    )
+    job = yaml.safe_load(dry_run("sweep.yaml", "--on", "auto"))["ray job submit"]
+    assert job["metadata"]["nasbo_folder"].startswith("s3://b/runs/my_space-")
+
+
+def test_a_dry_run_needs_its_words(home: Path) -> None:
+    assert "--on says where" in dry_run("sweep.yaml", "--on", "local", "--address", "x:1", code=2)

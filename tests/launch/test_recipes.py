@@ -1,0 +1,70 @@
+"""The recipes: their values, their placeholders, and Ray's own schema for ``ray up``."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+from nasbo.errors import SweepError
+from nasbo.launch.recipes import RECIPES, fill, read_values
+
+SPEC = importlib.util.find_spec("ray")
+assert SPEC is not None
+assert SPEC.origin is not None
+SCHEMA = json.loads((Path(SPEC.origin).parent / "autoscaler" / "ray-schema.json").read_text())
+
+
+def test_values_of_types_keep_them_and_missing_ones_leave_no_trace() -> None:
+    template = {"a": "${n}", "b": ["${none}", "x-${n}"], "c": {"d": "${none}"}, "e": 3}
+    assert fill(template, {"n": 4, "none": None}) == {"a": 4, "b": ["x-4"], "c": {}, "e": 3}
+    nasty = "1\nkind: Other"
+    assert fill({"a": "${n}", "b": "is ${n}"}, {"n": nasty}) == {"a": nasty, "b": f"is {nasty}"}
+    with pytest.raises(SweepError, match="needs 'm'; values: n"):
+        fill("${m}", {"n": 1})
+
+
+def test_files_and_words_override(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text("nodes: 3\npartition: gpu\n")
+    values = read_values("slurm", file, ["nodes=5"])
+    assert (values["nodes"], values["partition"], values["cpus_per_node"]) == (5, "gpu", 8)
+    file.write_text("- nodes\n")
+    with pytest.raises(SweepError, match="must be a mapping of values"):
+        read_values("slurm", file, [])
+
+
+@pytest.mark.parametrize("name", ["onprem", "aws", "gcp"])
+def test_ray_up_files_fit_rays_schema(name: str) -> None:
+    text = (RECIPES / "ray_up" / f"{name}.yaml").read_text()
+    config = yaml.safe_load(text)
+    jsonschema.validate(config, SCHEMA)
+    assert "Not run by us" in text
+    assert "# yours" in text
+    heads, others = config["head_start_ray_commands"], config["worker_start_ray_commands"]
+    for command in (heads[-1], others[-1]):
+        assert command.startswith("RAY_AUTH_MODE=token")
+        assert "--disable-usage-stats" in command
+    assert "--dashboard-host=127.0.0.1" in heads[-1]
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**config, "workers": 3}, SCHEMA)
+
+
+def test_every_placeholder_has_a_value() -> None:
+    known = set(read_values("kuberay", None, []))
+    derived = {"name", "files", "files_path", "entrypoint", "runtime_env", "metadata"}
+    for file in (RECIPES / "kuberay").glob("ray*.yaml"):
+        used = set(re.findall(r"\$\{(\w+)\}", file.read_text()))
+        assert used <= known | derived | {"gpus", "autoscaling"}, file
+
+
+def test_every_recipe_has_a_readme() -> None:
+    folders = [path for path in RECIPES.iterdir() if path.is_dir() and path.name[0] not in "_."]
+    assert {path.name for path in folders} >= {"hosts", "slurm", "kuberay", "ray_up", "container"}
+    for folder in folders:
+        assert (folder / "README.md").is_file(), folder

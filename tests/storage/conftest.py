@@ -1,0 +1,21 @@
+"""A folder of this disk in the part of a bucket, through the same file system layer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nasbo.storage.place import Place
+
+
+@pytest.fixture
+def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("NASBO_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "bucket").mkdir()
+    return f"file://{tmp_path}/bucket/runs/first"
+
+
+@pytest.fixture
+def place(url: str) -> Place:
+    return Place(url)

@@ -1,0 +1,44 @@
+"""Objects below a URL."""
+
+from __future__ import annotations
+
+import pytest
+
+from nasbo.errors import SweepError
+from nasbo.storage.place import Place, is_url
+
+
+def test_objects_come_back_and_go(place: Place) -> None:
+    assert place.read("a/b.txt") is None
+    assert place.sizes("a") == {}
+    place.write("a/b.txt", b"first")
+    place.write("a/b.txt", b"second")
+    place.write("a/c/d.txt", b"")
+    assert place.read("a/b.txt") == b"second"
+    assert place.sizes("a") == {"a/b.txt": 6, "a/c/d.txt": 0}
+    place.delete("a/b.txt")
+    place.delete("a/b.txt")
+    assert place.sizes("") == {"a/c/d.txt": 0}
+
+
+def test_what_is_a_url() -> None:
+    assert is_url("s3://bucket/x")
+    assert not is_url("/shared/x")
+    with pytest.raises(SweepError, match="must begin with one of s3, gs, file"):
+        Place("ftp://host/x")
+
+
+def test_a_fault_that_passes_is_tried_again(place: Place) -> None:
+    calls = []
+
+    def flaky() -> str:
+        calls.append(1)
+        if len(calls) < 3:
+            raise OSError("the network is gone")
+        return "there"
+
+    assert place._retry(flaky, "read") == "there"
+    assert len(calls) == 3
+    calls.clear()
+    with pytest.raises(OSError, match="network"):
+        place._retry(flaky, "read", attempts=2)
