@@ -1,11 +1,12 @@
 """A sweep launched on three hosts, one of which joins and one of which dies: figures go out.
 
-    python -m tests.launch.scenario [--trials N]
+python -m tests.launch.scenario [--trials N]
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import subprocess
 import sys
@@ -61,9 +62,9 @@ class Scenario:
         (place / "cluster").mkdir()
         self.hosts = Hosts(place / "cluster", {"NASBO_STATE": str(place / "state")})
 
-    def add(self, name: str) -> float:
-        options = (f"--num-gpus={GPUS}", "--num-cpus=2")
-        self.hosts.add(name, *options, NASBO_TEST_HOST=name)
+    def add(self, name: str, *options: str, **variables: str) -> float:
+        own = (f"--num-gpus={GPUS}", "--num-cpus=2")
+        self.hosts.add(name, *own, *options, NASBO_TEST_HOST=name, **variables)
         self._note_capacity(GPUS)
         return time.time()
 
@@ -75,7 +76,7 @@ class Scenario:
         before = self.capacity[-1][1] if self.capacity else 0
         self.capacity.append((time.time(), before + change))
 
-    def nasbo(self, *words: str) -> str:
+    def nasbo(self, *words: str, code: int = 0) -> str:
         done = subprocess.run(
             [sys.executable, "-m", "nasbo.cli", *words],
             cwd=self.home,
@@ -83,13 +84,13 @@ class Scenario:
             capture_output=True,
             text=True,
         )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stdout + done.stderr
 
-    def launch(self, *words: str) -> str:
+    def launch(self, gpus: float = 1, *words: str) -> str:
         return self.nasbo(
             *("launch", "sweep.yaml", "--on", self.hosts.url, "--dir", str(self.folder)),
-            *("--gpus-per-trial", "1", "--cpus-per-trial", "0", *words),
+            *("--gpus-per-trial", str(gpus), "--cpus-per-trial", "0", *words),
         )
 
     def wait(self, what: str, condition: Any, timeout_s: float = 300) -> None:
@@ -114,7 +115,10 @@ class Scenario:
         return [json.loads(file.read_text()) for file in files if file.exists()]
 
     def job_status(self) -> str:
-        job = json.loads(next((self.hosts.folder.parent / "state" / "launches").glob("*")).read_text())
+        records = (self.hosts.folder.parent / "state" / "launches").glob("*.json")
+        job = max(
+            (json.loads(file.read_text()) for file in records), key=lambda record: record["time"]
+        )
         command = ["ray", "job", "status", "--address", self.hosts.url, job["id"]]
         done = subprocess.run(command, env=self.hosts.environment, capture_output=True, text=True)
         return done.stdout + done.stderr
@@ -187,7 +191,7 @@ def share(
     marks = [*capacity, (end, 0)]
     offered = sum(
         slots * max(min(after, end) - max(at, begin), 0.0)
-        for (at, slots), (after, _) in zip(marks, marks[1:], strict=False)
+        for (at, slots), (after, _) in itertools.pairwise(marks)
     )
     return filled / offered
 
