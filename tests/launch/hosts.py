@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.chaos.nodes import HEALTH, family
+from tests.chaos.nodes import family
 
 ROOT = Path(__file__).parents[2]
 N_ATTEMPTS = 3
@@ -55,7 +55,6 @@ class Hosts:
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         return {
             **os.environ,
-            **HEALTH,
             "PATH": path,
             "PYTHONPATH": str(ROOT),
             "OMP_NUM_THREADS": "1",

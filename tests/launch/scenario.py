@@ -6,8 +6,10 @@ python -m tests.launch.scenario [--trials N]
 from __future__ import annotations
 
 import argparse
+import contextlib
 import itertools
 import json
+import math
 import subprocess
 import sys
 import tempfile
@@ -142,8 +144,8 @@ def play(place: Path, n_trials: int, seconds: tuple[float, float]) -> Figures:
         scenario.kill("a")
         scenario.nasbo("logs", "-f", str(scenario.folder))
         figures = _figures(scenario)
-        first = min(note["begin"] for note in scenario.notes() if note["host"] == "c")
-        figures.first_work_s = first - joined_at
+        begins = [note["begin"] for note in scenario.notes() if note["host"] == "c"]
+        figures.first_work_s = min(begins, default=math.nan) - joined_at
         return figures
     finally:
         scenario.shutdown()
@@ -209,7 +211,11 @@ def overlaps(notes: list[dict[str, Any]]) -> int:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, default=60)
+    parser.add_argument("--keep", type=Path, help="a new folder for all of it, kept")
     chosen = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="nasbo-scenario-") as folder:
+    with contextlib.ExitStack() as stack:
+        temporary = tempfile.TemporaryDirectory(prefix="nasbo-scenario-")
+        folder = chosen.keep or stack.enter_context(temporary)
+        Path(folder).mkdir(exist_ok=True)
         for name, value in vars(play(Path(folder), chosen.trials, (5, 30))).items():
             print(f"{name}: {value}")
