@@ -88,7 +88,7 @@ class Hosts:
     def _begin(
         self, log: Path, role: str, *options: str, **variables: str
     ) -> subprocess.Popen[bytes]:
-        self._temporary.append(tempfile.TemporaryDirectory(prefix="nr", dir="/tmp"))
+        self._temporary.append(tempfile.TemporaryDirectory(prefix="nr"))
         place = self._temporary[-1].name
         own = ["--block", f"--temp-dir={place}", "--object-store-memory=80000000"]
         with log.open("ab") as words:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -132,8 +133,9 @@ def test_the_same_processes_serve_all_rounds(tmp_path: Path) -> None:
     history = run(tmp_path / "s").history
     assert len(history.rounds) >= 7
     files = [trial_folder(tmp_path / "s", n) / WORKER_FILE for n in range(20)]
-    processes = [json.loads(file.read_text())["pid"] for file in files]
-    assert len(set(processes)) == 2, processes
+    served = Counter(json.loads(file.read_text())["pid"] for file in files)
+    assert len(served) == 2, served
+    assert min(served.values()) >= 6, "one process did most of the work while others started"
 
 
 @pytest.mark.usefixtures("local_ray")
