@@ -64,7 +64,7 @@ check: setup
 
 # Registry options of this machine stay out of the file.
 lock: setup
-	$(BIN)/pip-compile -q --extra bench --extra dev --strip-extras --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options --allow-unsafe -o requirements.lock pyproject.toml
+	$(BIN)/pip-compile -q --extra bench --extra export --extra dev --strip-extras --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options --allow-unsafe -o requirements.lock pyproject.toml
 
 clean:
 	rm -rf $(VENV) .venv-s3 .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*

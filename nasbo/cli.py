@@ -46,7 +46,8 @@ def cli() -> None:
 
 COMMANDS = (
     spaces.space, data.data, sweeps.methods, sweeps.run, sweeps.resume, sweeps.status, sweeps.best,
-    sweeps.export, launch.launch, launch.stop, launch.logs, reports.report, reports.compare,
+    sweeps.export, sweeps.finalize, launch.launch, launch.stop, launch.logs, reports.report,
+    reports.compare, reports.grafana,
     benches.bench,
 )  # fmt: skip
 for command in COMMANDS:

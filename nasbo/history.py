@@ -5,87 +5,47 @@ The history is the only state of a search: everything else is rebuilt from it.
 
 from __future__ import annotations
 
-import copy
-import json
 import math
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from collections.abc import Iterable, Iterator, Mapping
+from statistics import fmean
+from typing import Any
 
 from nasbo.errors import JournalError, NasboError
-from nasbo.space import Config, Space, Subspace
+from nasbo.records import (
+    CAUSES,
+    TEACHING_CAUSES,
+    Mode,
+    Repeating,
+    Round,
+    Source,
+    State,
+    Trial,
+    config_key,
+)
+from nasbo.space import Space, Subspace
+
+__all__ = [
+    "CAUSES",
+    "FORMAT",
+    "Event",
+    "History",
+    "Mode",
+    "Repeating",
+    "Round",
+    "Source",
+    "State",
+    "Trial",
+    "check_settings",
+    "config_key",
+    "event",
+    "json_safe",
+    "replay",
+]
 
 FORMAT = 1
-Mode = Literal["min", "max"]
-Source = Literal["design", "model", "fallback", "observed"]
-State = Literal["waiting", "running", "finished", "failed"]
 Event = dict[str, Any]
-
-CAUSES = (
-    "diverged",
-    "invalid",
-    "oom",
-    "crashed",
-    "killed",
-    "lost",
-    "timeout",
-    "stopped",
-    "no result",
-)
-TEACHING_CAUSES = ("diverged", "invalid")
-"""Endings that say something about the config itself: the surrogate sees the worst score so far.
-A ``stopped`` trial counts with the value it had; all other causes are left out."""
-
-
-def config_key(config: Mapping[str, Any]) -> str:
-    """A text that two configs share exactly if they are equal."""
-    return json.dumps(config, sort_keys=True, separators=(",", ":"))
-
-
-@dataclass
-class Trial:
-    """One config and what became of it."""
-
-    id: int
-    config: Config
-    subspace: int
-    source: Source
-    round: int = 0
-    info: dict[str, Any] = field(default_factory=dict)
-    state: State = "waiting"
-    value: float | None = None
-    cause: str | None = None
-    message: str = ""
-    step: int = 0
-    attempts: int = 0
-    retries: Counter[str] = field(default_factory=Counter)
-    metrics: dict[str, Any] = field(default_factory=dict)
-    curve: list[tuple[int, float]] = field(default_factory=list)
-    suggested_at: float = 0.0
-    started_at: float | None = None
-    ended_at: float | None = None
-
-    @property
-    def is_open(self) -> bool:
-        """Handed out, or queued, and not ended."""
-        return self.state in ("waiting", "running")
-
-    def copy(self) -> Trial:
-        """A copy whose config can be changed without harm to the history."""
-        return replace(self, config=copy.deepcopy(self.config))
-
-
-@dataclass(frozen=True)
-class Round:
-    """A set of trials that were decided together."""
-
-    number: int
-    size: int
-    unseen: tuple[int, ...]
-    time: float
-    seconds: float
 
 
 class History:
@@ -98,13 +58,17 @@ class History:
         self.mode = mode
         self.settings: Event = {}
         self.trials: list[Trial] = []
+        self.repeats: list[Trial] = []
         self._open: dict[int, Trial] = {}
         self.rounds: list[Round] = []
         self.budget: int | None = None
+        self.repeating = Repeating()
         self.keys: set[str] = set()
         self._handlers = {
             "settings": self._on_settings,
             "budget": self._on_budget,
+            "repeating": self._on_repeating,
+            "repeated": self._on_repeated,
             "opened": lambda event: None,
             "round": self._on_round,
             "suggested": self._on_suggested,
@@ -126,13 +90,23 @@ class History:
     # What methods and displays ask
 
     @property
+    def configs(self) -> list[Trial]:
+        """A trial per config: all but repeats, whose values their first trials hold."""
+        return [trial for trial in self.trials if trial.repeat_of is None]
+
+    @property
     def suggested(self) -> list[Trial]:
-        """The trials of the search itself, without results from elsewhere."""
+        """The trials of the search itself, without results from elsewhere and repeats."""
+        return [trial for trial in self.configs if trial.source != "observed"]
+
+    @property
+    def ran(self) -> list[Trial]:
+        """What was handed out to workers here: suggested trials and repeats."""
         return [trial for trial in self.trials if trial.source != "observed"]
 
     @property
     def n_suggested(self) -> int:
-        return len(self.trials) - self._n_observed
+        return len(self.trials) - self._n_observed - len(self.repeats)
 
     @property
     def open_trials(self) -> list[Trial]:
@@ -141,7 +115,8 @@ class History:
     @property
     def n_ended(self) -> int:
         """How many suggested trials have ended, well or badly: what counts against a budget."""
-        return len(self.trials) - len(self._open) - self._n_observed
+        n_open = sum(trial.repeat_of is None for trial in self._open.values())
+        return self.n_suggested - n_open
 
     def score(self, value: float) -> float:
         """A value as a score, larger is better."""
@@ -150,13 +125,22 @@ class History:
     @property
     def best(self) -> Trial | None:
         """The trial with the best value, among those finished or stopped early."""
-        done = [t for t in self.trials if not t.is_open and t.value is not None]
-        return max(done, key=lambda t: (self.score(t.value or 0.0), -t.id), default=None)
+        return min(self._valued(), key=self._rank, default=None)
+
+    def ranked(self) -> list[Trial]:
+        """All trials with values, the best first, without repeats."""
+        return sorted(self._valued(), key=self._rank)
+
+    def _valued(self) -> Iterator[Trial]:
+        return (t for t in self.configs if not t.is_open and t.value is not None)
+
+    def _rank(self, trial: Trial) -> tuple[float, int]:
+        return -self.score(trial.value or 0.0), trial.id
 
     def best_so_far(self) -> list[float]:
         """Best value after each ended trial, in the order in which the trials ended."""
         ended = sorted(
-            (t for t in self.trials if not t.is_open), key=lambda t: (t.ended_at or 0.0, t.id)
+            (t for t in self.configs if not t.is_open), key=lambda t: (t.ended_at or 0.0, t.id)
         )
         curve: list[float] = []
         for trial in ended:
@@ -174,11 +158,11 @@ class History:
     def rows(self) -> list[tuple[Trial, float]]:
         """What the surrogate learns from: (trial, score) in the order of the trial numbers.
 
-        Finished trials count with their value, stopped ones with the value that they had, those of
-        ``TEACHING_CAUSES`` with the worst score seen; all other endings say nothing.
+        Finished trials count with the mean of their values, stopped ones with the value that they
+        had, those of ``TEACHING_CAUSES`` with the worst score seen; all other endings say nothing.
         """
         known: list[tuple[Trial, float | None]] = []
-        for trial in self.trials:
+        for trial in self.configs:
             usable = trial.state == "finished" or trial.cause == "stopped"
             if usable and trial.value is not None and math.isfinite(trial.value):
                 known.append((trial, self.score(trial.value)))
@@ -190,8 +174,12 @@ class History:
         return [(trial, worst if score is None else score) for trial, score in known]
 
     def design_counts(self) -> Counter[int]:
-        """Configs per subspace that count towards the initial design."""
-        return Counter(t.subspace for t in self.trials if t.source in ("design", "observed"))
+        """Configs per subspace that count towards the initial design.
+
+        One that took the place of a subspace without allowed configs counts there.
+        """
+        counted = (t for t in self.trials if t.source in ("design", "observed"))
+        return Counter(t.info.get("instead_of", t.subspace) for t in counted)
 
     def state_counts(self) -> Counter[str]:
         return Counter(trial.state for trial in self.suggested)
@@ -211,9 +199,20 @@ class History:
         check_settings(event, self)
         self.settings = event
         self.budget = event.get("trials", self.budget)
+        self.repeating = Repeating(event.get("repeats", 0), event.get("repeat_top", 3))
 
     def _on_budget(self, event: Event) -> None:
         self.budget = event["trials"]
+
+    def _on_repeating(self, event: Event) -> None:
+        self.repeating = Repeating(event["repeats"], event["top"])
+
+    def _on_repeated(self, event: Event) -> None:
+        first = self._get({"trial": event["of"]})
+        trial = Trial(event["trial"], first.config, first.subspace, "repeat", round=-1)
+        trial.repeat_of, trial.suggested_at = first.id, event["time"]
+        self._add(trial)
+        self.repeats.append(trial)
 
     def _on_round(self, event: Event) -> None:
         unseen = tuple(event["unseen"])
@@ -236,7 +235,7 @@ class History:
 
     def _on_observed(self, event: Event) -> None:
         trial = Trial(event["trial"], event["config"], event["subspace"], "observed", round=-1)
-        trial.state, trial.value = "finished", event["value"]
+        trial.state, trial.value, trial.values = "finished", event["value"], [event["value"]]
         trial.suggested_at = trial.ended_at = event["time"]
         self._n_observed += 1
         self._add(trial)
@@ -261,8 +260,22 @@ class History:
 
     def _on_finished(self, event: Event) -> None:
         trial = self._end(event, "finished")
-        trial.value = event["value"]
+        trial.value, trial.values = event["value"], [event["value"]]
         trial.metrics = event.get("metrics") or trial.metrics
+        trial.same_as = event.get("same_as")
+        first = self.trials[trial.repeat_of] if trial.repeat_of is not None else trial
+        self._average(self.trials[first.same_as] if first.same_as is not None else first)
+
+    def _average(self, first: Trial) -> None:
+        """The mean of a trial and its repeats; trials of the same network follow."""
+        repeats = [t for t in self.repeats if t.repeat_of == first.id and t.value is not None]
+        if not repeats or first.value is None:
+            return
+        own = first.values[0]
+        first.values = [own, *(t.values[0] for t in repeats)]
+        for trial in self.configs:
+            if trial.id == first.id or trial.same_as == first.id:
+                trial.values, trial.value = first.values, fmean(first.values)
 
     def _on_failed(self, event: Event) -> None:
         trial = self._end(event, "failed")

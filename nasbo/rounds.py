@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from nasbo.history import Trial
 from nasbo.loop import design_left, next_round_size
 from nasbo.methods import Suggestion
+from nasbo.repeats import due_repeats
 from nasbo.search import Search
 
 
@@ -78,7 +79,7 @@ class Rounds:
         Args:
             slots: how many trials can run at once; ``None`` if nobody knows.
         """
-        if self._waiting or self.is_exhausted or self.left == 0:
+        if self._waiting or self._repeat() or self.is_exhausted or self.left == 0:
             return 0
         n = self._async_size(slots) if self.schedule.kind == "async" else self._round_size(slots)
         return n if self.left is None else min(n, self.left)
@@ -109,6 +110,16 @@ class Rounds:
             if trial.is_open and not self._screen(trial):
                 return trial
         return None
+
+    def _repeat(self) -> bool:
+        """Queue repeats of the best configs where they are due: when a round is over, or at once.
+
+        The next round waits for them, so that the method sees their means.
+        """
+        is_time = self.schedule.kind == "async" or self._round_is_over()
+        due = due_repeats(self.search.history) if is_time else []
+        self._queue(self.search.repeat(*due))
+        return bool(due)
 
     def _async_size(self, slots: int | None) -> int:
         n_open = len(self.search.history.open_trials)

@@ -6,7 +6,7 @@ import math
 import os
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -26,6 +26,7 @@ from nasbo.history import (
 )
 from nasbo.journal import Journal
 from nasbo.methods import Suggestion, make_method
+from nasbo.methods.feasible import first_allowed
 from nasbo.space import Config, Space, load_space
 
 
@@ -41,6 +42,7 @@ class Search:
             trials that were handed out but not told come first. A ``Journal`` is used as it is.
         notes: what else the first line of the journal is to remember, plain values.
         past: events of an earlier search to continue from, where there is no journal.
+        limits: whether a config may be suggested at all; the method keeps to it.
         options: of the method, e.g. ``preset="paper"``.
     """
 
@@ -56,11 +58,15 @@ class Search:
         journal: str | os.PathLike[str] | Journal | None = None,
         notes: Mapping[str, Any] | None = None,
         past: Sequence[Event] = (),
+        limits: Callable[[Config], bool] | None = None,
         **options: Any,
     ) -> None:
         self.space = load_space(space)
         self.history = History(self.space, mode)
         self._method = make_method(method, self.space, seed, **options)
+        if limits is not None:
+            first_allowed(self.space, limits)  # an error before the first result, not after it
+            self._method.limits = limits
         self._settings = event(
             "settings",
             format=FORMAT,
@@ -198,6 +204,31 @@ class Search:
         else:
             ending = event("failed", trial=known.id, cause=cause, value=value)
         self.record({**ending, "step": step, "message": message})
+
+    def answer(self, trial: Trial, twin: Trial) -> None:
+        """End a trial with the result of another one that trained the same network."""
+        known = self._open_trial(trial)
+        first = twin.id if twin.same_as is None else twin.same_as
+        ending = event("finished", trial=known.id, value=twin.value, metrics=twin.metrics)
+        words = f"the same network as trial {first}"
+        self.record({**ending, "step": twin.step, "same_as": first, "message": words})
+
+    def repeat(self, *trials: Trial) -> list[Trial]:
+        """Have the configs of trials trained again, with other seeds.
+
+        The new trials are outside the budget; their values enter the means of the first ones.
+        """
+        first = len(self.history.trials)
+        for trial in trials:
+            if trial.state == "failed" or trial.repeat_of is not None:
+                raise NasboError(f"a trial that failed, or a repeat, is not repeated: {trial.id}")
+        self.record(
+            *(
+                event("repeated", trial=number, of=trial.id)
+                for number, trial in enumerate(trials, start=first)
+            )
+        )
+        return self.history.trials[first:]
 
     def requeue(self, trial: Trial | int, cause: str, message: str = "") -> None:
         """Note that a running trial broke off and is to be run again under its own number."""

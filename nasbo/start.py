@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,46 +15,64 @@ import yaml
 from rich.console import Console
 
 from nasbo.errors import SweepError
-from nasbo.history import History
+from nasbo.forecast import draw_forecast, sweep_length
+from nasbo.history import History, Repeating, event
+from nasbo.plan import calibrated, check_provenance, prepare, provenance_of
+from nasbo.repeats import is_complete
+from nasbo.report.forecast import describe_forecast, describe_length
 from nasbo.report.plots import plot_best_so_far
 from nasbo.report.progress import Progress, duration
 from nasbo.report.result import describe_best
 from nasbo.report.tensorboard import TensorboardLog
-from nasbo.space import Space, load_space
-from nasbo.storage.mirror import open_mirror, push, shown
+from nasbo.search import Search
+from nasbo.space import Space
+from nasbo.storage.mirror import open_journal, open_mirror, push, shown
 from nasbo.storage.place import is_url
-from nasbo.sweep import Sweep, create_folder, make_sweep, open_folder, read_history, read_settings
+from nasbo.sweep import Sweep, create_folder, limits_of, open_folder, read_history
 from nasbo.trainer import Trainer, load_trainer
 
 EXIT_CODES = {"finished": 0, "stopped": 0, "failed": 1, "lost": 3, "interrupted": 130}
 PLOT_FILE = "best_so_far.png"
+N_FORECAST = 200
 
 
-def start_sweep(file: str, folder: Path | None, given: Mapping[str, Any], console: Console) -> int:
+@dataclass(frozen=True)
+class Display:
+    """Where a run shows itself: the terminal and, with a port, a live report on the loopback."""
+
+    console: Console
+    report_port: int | None = None
+
+
+def start_sweep(file: str, folder: Path | None, given: Mapping[str, Any], display: Display) -> int:
     """Begin a sweep; the exit code is 0 if it ended by itself, 130 if it was interrupted."""
-    sweep, space = plan_sweep(file, given)
+    sweep, space = prepare(file, parsed(given), display.console)
+    sweep = replace(sweep, provenance=provenance_of(sweep, display.console))
     folder = folder or open_named(default_folder(sweep))
     is_named = sweep.address not in ("auto", "local")  # else it means another one elsewhere
     create_folder(folder, sweep if is_named else replace(sweep, address=None))
-    return _run(folder, sweep, space, None, console)
+    return run_in_words(folder, sweep, space, None, display)
 
 
-def plan_sweep(file: str, given: Mapping[str, Any]) -> tuple[Sweep, Space]:
-    """The sweep that a file and the options of the command line ask for, checked, with its space.
+def plan_sweep(file: str, given: Mapping[str, Any], console: Console) -> int:
+    """Say what a sweep would cost, and begin nothing."""
+    sweep, space = prepare(file, parsed(given), console)
+    limits = limits_of(sweep)
+    forecast = draw_forecast(space, calibrated(sweep, space, console), limits, N_FORECAST)
+    what = f"{sweep.trials} trials of {sweep.trainer} on {Path(sweep.space).stem}"
+    console.print(describe_forecast(forecast, what, str(limits or "")), highlight=False)
+    console.print(describe_length(sweep_length(forecast, sweep, space)), highlight=False)
+    return 0
 
-    Raises:
-        NasboError: a setting, the space or the trainer cannot be used.
-    """
-    settings = {**read_settings(file), **_parsed(given)}
-    sweep = make_sweep({**settings, "working_folder": os.getcwd()})
-    trainer = load_trainer(sweep.trainer)
-    sweep = replace(
-        sweep,
-        space=str(Path(sweep.space).resolve()),
-        metric=sweep.metric or trainer.metric,
-        mode="max" if (settings.get("mode") or trainer.mode) == "max" else "min",
-    )
-    return sweep, load_space(sweep.space)
+
+def show_summaries(file: str, given: Mapping[str, Any], n: int, console: Console) -> None:
+    """Print how large, slow and so on the configs of a space are."""
+    sweep, space = prepare(file, parsed(given), console)
+    limits = limits_of(sweep)
+    describe = calibrated(sweep, space, console)
+    forecast = draw_forecast(space, describe, limits, n, sweep.seed)
+    what = f"{n} configs of {Path(sweep.space).stem}, described by {sweep.trainer}"
+    console.print(describe_forecast(forecast, what, str(limits or "")), highlight=False)
 
 
 def default_folder(sweep: Sweep) -> str:
@@ -68,25 +87,38 @@ def open_named(name: str) -> Path:
 
 
 def resume_sweep(
-    folder: Path, n_trials: int | None, console: Console, address: str | None = None
+    folder: Path,
+    n_trials: int | None,
+    display: Display,
+    address: str | None = None,
+    repeating: Repeating | None = None,
 ) -> int:
     """Continue a sweep."""
     sweep, space = open_folder(folder)
     sweep = replace(sweep, address=address or sweep.address, working_folder=os.getcwd())
     _check_trainer(folder, sweep)
+    check_provenance(folder, sweep, display.console)
+    if repeating is not None:
+        _change_repeats(folder, sweep, space, repeating)
     _, history = read_history(folder)
     budget = n_trials or history.budget or sweep.trials
     if budget < history.n_suggested:
         raise SweepError(
             f"--trials must be at least {history.n_suggested}, the trials so far, got {budget}"
         )
-    if history.n_ended >= budget:
-        console.print(
-            f"{shown(folder)}: has finished, {history.n_ended} of {budget} trials have ended"
-        )
-        _conclude(folder, sweep, history, console)
+    if is_complete(history, budget):
+        ended = f"{shown(folder)}: has finished, {history.n_ended} of {budget} trials have ended"
+        display.console.print(ended)
+        _conclude(folder, sweep, history, display.console)
         return 0
-    return _run(folder, sweep, space, n_trials, console)
+    return run_in_words(folder, sweep, space, n_trials, display)
+
+
+def _change_repeats(folder: Path, sweep: Sweep, space: Space, repeating: Repeating) -> None:
+    """Note in the journal that the best configs are to be repeated more often from now on."""
+    journal, options = open_journal(folder), sweep.method_options
+    with Search(space, sweep.method, sweep.mode, sweep.seed, journal=journal, **options) as search:
+        search.record(event("repeating", repeats=repeating.repeats, top=repeating.top))
 
 
 def _check_trainer(folder: Path, sweep: Sweep) -> None:
@@ -108,7 +140,11 @@ def show_best(folder: Path, console: Console) -> None:
     console.print(describe_best(history, history.best, _trainer_or_none(sweep)))
 
 
-def _run(folder: Path, sweep: Sweep, space: Space, n_trials: int | None, console: Console) -> int:
+def run_in_words(
+    folder: Path, sweep: Sweep, space: Space, n_trials: int | None, display: Display
+) -> int:
+    """Run a sweep whose folder is there, with its progress and its result in words."""
+    console = display.console
     budget = n_trials or sweep.trials
     goal = "maximising" if sweep.mode == "max" else "minimising"
     what = f"{goal} {sweep.metric or 'the value'} of {sweep.trainer}"
@@ -116,17 +152,15 @@ def _run(folder: Path, sweep: Sweep, space: Space, n_trials: int | None, console
         f"sweep {shown(folder)}: {sweep.method}, {budget} trials, {what}", highlight=False
     )
     console.print(f"space: {space.n_subspaces:,} subspaces; starting Ray ...", highlight=False)
+    from nasbo.tune.onlookers import Audience
     from nasbo.tune.run import run_sweep  # Ray takes seconds to import
 
     begin = time.monotonic()
     log = _tensorboard(folder, sweep)
-    with Progress(console, budget) as progress:
-
-        def watch(history: History, note: str) -> None:
-            progress(history, note)
-            log.update(history)
-
-        outcome = run_sweep(folder, sweep, space, n_trials, watch)
+    with _live_report(folder, display) as url, Progress(console, budget) as progress:
+        looks = (progress, lambda history, note: log.update(history))
+        audience = Audience(looks, progress.tell, url)
+        outcome = run_sweep(folder, sweep, space, n_trials, audience)
     log.close()
     history = outcome.history
     n_failed = history.state_counts()["failed"]
@@ -141,6 +175,19 @@ def _run(folder: Path, sweep: Sweep, space: Space, n_trials: int | None, console
     if outcome.state != "finished":
         console.print(f"continue with: nasbo resume {shown(folder)}", highlight=False)
     return EXIT_CODES[outcome.state]
+
+
+@contextmanager
+def _live_report(folder: Path, display: Display) -> Iterator[str]:
+    """The address of the report while it is served, or "" if nobody asked for it."""
+    if display.report_port is None:
+        yield ""
+        return
+    from nasbo.report.serve import served_report
+
+    with served_report(folder, display.report_port) as url:
+        display.console.print(f"live report: {url}", highlight=False)
+        yield url
 
 
 def _tensorboard(folder: Path, sweep: Sweep) -> TensorboardLog:
@@ -174,9 +221,11 @@ def _trainer_or_none(sweep: Sweep) -> Trainer | None:
         return None
 
 
-def _parsed(given: Mapping[str, Any]) -> dict[str, Any]:
+def parsed(given: Mapping[str, Any]) -> dict[str, Any]:
     """Options of the command line as settings; those not given are left out."""
     settings = {key: value for key, value in given.items() if value not in (None, ())}
+    if "constraints" in settings:
+        settings["constraints"] = list(settings["constraints"])
     for key in ("method_options", "trainer_options", "resources"):
         if key in settings:
             settings[key] = parse_pairs(settings[key])

@@ -7,6 +7,7 @@ import io
 import os
 import platform
 import shutil
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from importlib import metadata
@@ -18,9 +19,12 @@ import yaml
 from nasbo.errors import NasboError, SpaceError, SweepError
 from nasbo.history import History, Mode, Trial, replay
 from nasbo.journal import read_events
+from nasbo.limits import Limits, parse_limits
+from nasbo.repeats import is_complete
 from nasbo.space import Space, find_space_file, load_space
 from nasbo.storage.mirror import JOURNAL_FILE as JOURNAL_FILE
 from nasbo.storage.mirror import is_running, push, shown
+from nasbo.trainer import TrainerSummary
 
 SETTINGS_FILE = "sweep.yaml"
 SPACE_FILE = "space.yaml"
@@ -42,6 +46,11 @@ class Sweep:
     always; one that does not report for ``report_timeout_s`` is ended and run again. After
     ``max_failures_in_a_row`` trials that failed one after the other the sweep stops. Checkpoints
     are kept of the trials that run and of the ``keep_checkpoints`` best.
+
+    ``constraints`` are inequalities about numbers of the trainer's ``summary``: configs outside are
+    not suggested. The best ``repeat_top`` configs are trained ``repeats`` more times with other
+    seeds, outside the budget, and count with their mean. ``provenance`` is what the trainer says
+    of its data when the sweep begins.
 
     ``resources`` are custom resources of Ray that a trial takes, such as ``{spot: 0.001}``: it runs
     only on nodes that offer them. ``storage_path`` is where the sweep's folder is made if no folder
@@ -68,6 +77,9 @@ class Sweep:
     max_failures_in_a_row: int = 20
     report_timeout_s: float | None = None
     keep_checkpoints: int = 3
+    constraints: list[str] = field(default_factory=list)
+    repeats: int = 0
+    repeat_top: int = 3
     seed: int = 0
     time_limit_s: float | None = None
     stop_at: float | None = None
@@ -75,11 +87,13 @@ class Sweep:
     address: str | None = None
     storage_path: str | None = None
     working_folder: str = ""
+    provenance: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for rule, holds in _rules(self):
             if not holds:
                 raise SweepError(rule)
+        parse_limits(self.constraints)
 
     @property
     def needs(self) -> dict[str, float]:
@@ -89,7 +103,8 @@ class Sweep:
 
     def notes(self) -> dict[str, Any]:
         """What the journal's first line remembers beside the search's own settings."""
-        names = ("trials", "schedule", "batch", "metric", "trainer", "trainer_options")
+        names = ["trials", "schedule", "batch", "metric", "trainer", "trainer_options"]
+        names += ["constraints", "repeats", "repeat_top", "provenance"]
         packages = ("nasbo", "ray", "torch", "gpytorch", "botorch", "numpy")
         versions = {name: metadata.version(name) for name in packages}
         versions["python"] = platform.python_version()
@@ -113,6 +128,12 @@ def _rules(sweep: Sweep) -> list[tuple[str, bool]]:
         (f"0 < share <= 1 must hold, but got {sweep.share!r}", 0 < sweep.share <= 1),
         *_resource_rules(sweep),
         (f"seed must be an integer >= 0, got {sweep.seed!r}", _is_count(sweep.seed, 0)),
+        (f"repeats >= 0 must hold, but got {sweep.repeats!r}", _is_count(sweep.repeats, 0)),
+        (f"repeat_top >= 1 must hold, but got {sweep.repeat_top!r}", _is_count(sweep.repeat_top)),
+        (
+            f"constraints must be a list, got {sweep.constraints!r}",
+            isinstance(sweep.constraints, list),
+        ),
         *(
             (f"{name} must be seconds above 0, got {seconds!r}", _is_time(seconds))
             for name in ("deadline_s", "time_limit_s")
@@ -200,7 +221,7 @@ def read_settings(path: str | os.PathLike[str]) -> dict[str, Any]:
     if not isinstance(content, dict) or not _is_sweep(content):
         load_space(file)
         return {"space": str(file)}
-    known = [item.name for item in fields(Sweep)]
+    known = [item.name for item in fields(Sweep) if item.name != "provenance"]
     if unknown := [key for key in content if key not in known]:
         raise SweepError(f"{file}: unknown setting {unknown[0]!r}; known: {', '.join(known)}")
     return {**content, "space": _beside(file, content["space"])}
@@ -219,6 +240,8 @@ def _beside(file: Path, space: str) -> str:
 def make_sweep(settings: Mapping[str, Any]) -> Sweep:
     """Settings as a sweep; ``SweepError`` with the rule where one is broken."""
     settings = {key: value for key, value in settings.items() if value is not None}
+    if isinstance(settings.get("constraints"), str):
+        settings["constraints"] = [settings["constraints"]]
     name = Path(str(settings.get("space", ""))).stem
     shipped = (SHIPPED_TRAINERS[start] for start in SHIPPED_TRAINERS if name.startswith(start))
     settings.setdefault("trainer", next(shipped, None))
@@ -228,6 +251,14 @@ def make_sweep(settings: Mapping[str, Any]) -> Sweep:
         return Sweep(**settings)
     except TypeError as error:
         raise SweepError(f"bad settings: {error}") from error
+
+
+def limits_of(sweep: Sweep) -> Limits | None:
+    """The constraints of a sweep, about what its trainer says of configs; ``None`` for none."""
+    if not sweep.constraints:
+        return None
+    describe = TrainerSummary(sweep.trainer, sweep.trainer_options, sweep.working_folder)
+    return Limits(parse_limits(sweep.constraints), describe)
 
 
 def create_folder(folder: Path, sweep: Sweep) -> Sweep:
@@ -247,6 +278,16 @@ def create_folder(folder: Path, sweep: Sweep) -> Sweep:
         raise SweepError(f"{folder}: cannot be written: {error}") from error
     push(folder, (SPACE_FILE, SETTINGS_FILE))
     return sweep
+
+
+def trial_name(number: int) -> str:
+    """A trial's folder inside the sweep's."""
+    return f"trials/{number:05d}"
+
+
+def trial_folder(folder: str | os.PathLike[str], number: int) -> Path:
+    """Where a trial of a sweep keeps its checkpoints and logs."""
+    return Path(folder) / trial_name(number)
 
 
 def open_folder(folder: Path) -> tuple[Sweep, Space]:
@@ -274,7 +315,7 @@ def read_history(folder: Path) -> tuple[Sweep, History]:
 
 def state_of(history: History, budget: int, is_locked: bool) -> str:
     """``finished``, ``running`` or ``interrupted``."""
-    if history.n_ended >= budget:
+    if is_complete(history, budget):
         return "finished"
     return "running" if is_locked else "interrupted"
 
@@ -297,6 +338,7 @@ def status(folder: Path) -> dict[str, Any]:
         "causes": dict(history.cause_counts()),
         "retries": dict(history.retry_counts()),
         "fallbacks": sum(trial.source == "fallback" for trial in history.trials),
+        "repeats": dict(Counter(trial.cause or trial.state for trial in history.repeats)),
         "rounds": len(history.rounds),
         "best": _best(best) if best else None,
         "method": sweep.method,
@@ -308,6 +350,7 @@ def _best(trial: Trial) -> dict[str, Any]:
     return {
         "trial": trial.id,
         "value": trial.value,
+        "values": trial.values,
         "config": trial.config,
         "metrics": trial.metrics,
     }
@@ -322,15 +365,21 @@ def best_of(folder: Path) -> Trial:
 
 
 def export_csv(folder: Path) -> str:
-    """A row per trial: number, round, subspace, source, state, value, then the parameters."""
+    """A row per trial: number, round, subspace, source, state, value, then the parameters.
+
+    The value of a trial with repeats is the mean of ``n_values``; a repeat's own row says by
+    ``repeat_of`` whose it is.
+    """
     _, history = read_history(folder)
     names = list(history.space.names)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["trial", "round", "subspace", "source", "state", "value", *names])
+    columns = ["trial", "round", "subspace", "source", "state", "value", "n_values", "repeat_of"]
+    writer.writerow([*columns, *names])
     for trial in history.trials:
         state = trial.cause or trial.state
         row = [trial.id, trial.round, history.subspace(trial).id, trial.source, state, trial.value]
+        row += [len(trial.values), trial.repeat_of]
         writer.writerow([*row, *(_cell(trial.config.get(name)) for name in names)])
     return text.getvalue()
 

@@ -10,6 +10,7 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -19,6 +20,19 @@ from nasbo.space import Config
 
 STORAGE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ESTALE, errno.EIO)
 """A disk that is full, read-only or gone: no fault of the config."""
+ABILITIES = (
+    "summary",
+    "fingerprint",
+    "check",
+    "check_options",
+    "calibrate",
+    "provenance",
+    "final_options",
+    "final_metric",
+    "export",
+    "prepare",
+)
+"""Functions that a trainer's module may have beside the trainer."""
 
 
 class Session(Protocol):
@@ -44,8 +58,17 @@ class Trainer:
 
     The module may define ``METRIC`` and ``MODE``, and three functions of a config:
     ``summary`` (numbers and rows to draw), ``fingerprint`` (equal for configs that train the same
-    network), ``check`` (raises for configs that cannot be built). ``prepare``, a function of the
-    sweep's options, makes the data ready; it is called on each node before its first trial.
+    network), ``check`` (raises for configs that cannot be built). A ``summary`` with an argument
+    ``options`` is handed the sweep's options for the trainer.
+
+    And functions of these options: ``check_options`` raises for those that no trial can be trained
+    with; ``calibrate`` measures this machine, so that ``summary`` can predict ``seconds``;
+    ``provenance`` says which data and split are used, in plain values; ``final_options`` turns
+    them, and a recipe's name or ``None``, into those of a finalist; ``final_metric`` says what a
+    finalist is measured by, in its last report at least. At last
+    ``export(config, trial_folder, folder, options)`` writes a trained network to a folder and
+    returns facts about it. ``prepare``, a function of
+    the options too, makes the data ready; it is called on each node before its first trial.
     """
 
     path: str
@@ -53,10 +76,28 @@ class Trainer:
     takes_session: bool
     metric: str | None = None
     mode: str | None = None
-    summary: Callable[[Config], Mapping[str, Any]] | None = None
+    summary: Callable[..., Mapping[str, Any]] | None = None
     fingerprint: Callable[[Config], str] | None = None
     check: Callable[[Config], None] | None = None
+    check_options: Callable[[Mapping[str, Any]], None] | None = None
+    calibrate: Callable[[Mapping[str, Any]], Any] | None = None
+    provenance: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
+    final_options: Callable[[Mapping[str, Any], str | None], dict[str, Any]] | None = None
+    final_metric: Callable[[Mapping[str, Any]], str] | None = None
+    export: Callable[..., Mapping[str, Any]] | None = None
     prepare: Callable[[Mapping[str, Any]], Any] | None = None
+
+    def describe(self, config: Config, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The trainer's summary of a config, as these options train it; nothing if it has none."""
+        if self.summary is None:
+            return {}
+        if self._summary_takes_options:
+            return self.summary(config, options=options)
+        return self.summary(config)
+
+    @cached_property
+    def _summary_takes_options(self) -> bool:
+        return self.summary is not None and "options" in inspect.signature(self.summary).parameters
 
     def __call__(self, config: Config, session: Session) -> Any:
         return self.function(config, session) if self.takes_session else self.function(config)
@@ -90,11 +131,25 @@ def load_trainer(path: str, folder: str | os.PathLike[str] | None = None) -> Tra
         takes_session=_takes_session(function, path),
         metric=getattr(module, "METRIC", None),
         mode=getattr(module, "MODE", None),
-        summary=getattr(module, "summary", None),
-        fingerprint=getattr(module, "fingerprint", None),
-        check=getattr(module, "check", None),
-        prepare=getattr(module, "prepare", None),
+        **{name: getattr(module, name, None) for name in ABILITIES},
     )
+
+
+@dataclass(frozen=True)
+class TrainerSummary:
+    """A trainer's summary of configs, by the trainer's path: it can be sent to other processes."""
+
+    path: str
+    options: Mapping[str, Any]
+    folder: str = ""
+
+    def __call__(self, config: Config, /) -> Mapping[str, Any]:
+        return _loaded(self.path, self.folder).describe(config, self.options)
+
+
+@lru_cache
+def _loaded(path: str, folder: str) -> Trainer:
+    return load_trainer(path, folder or None)
 
 
 def _import(module_name: str, path: str, place: str) -> Any:

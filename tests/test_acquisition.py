@@ -65,6 +65,13 @@ def test_log_ei_is_the_logarithm_of_the_expected_improvement() -> None:
     assert np.allclose(got.numpy(), expected, rtol=1e-4)
 
 
+@pytest.mark.parametrize("u", [-30.0, -5.0, -0.5, 0.0, 2.0])
+def test_gradient_of_log_ei_is_the_derivative(u: float) -> None:
+    mean = torch.tensor([0.3 * u + 0.7], dtype=torch.float64, requires_grad=True)
+    variance = torch.tensor([0.09], dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda m, v: log_ei(m, v, 0.7), (mean, variance))
+
+
 def test_log_ei_has_a_slope_far_below_the_incumbent() -> None:
     mean = torch.tensor([-60.0], dtype=torch.float64, requires_grad=True)
     value = log_ei(mean, torch.ones(1, dtype=torch.float64), 0.0)

@@ -63,6 +63,7 @@ def test_help_imports_neither_torch_nor_ray() -> None:
         ["status"],
         ["best"],
         ["export"],
+        ["finalize"],
         ["data"],
     ],
 )
@@ -116,6 +117,12 @@ def test_sample_is_repeatable_and_valid() -> None:
         ["space", "sample", "svm", "--seed", "-1"],
         ["space", "sample", "svm", "--seed", "x"],
         ["run", "nowhere.yaml"],
+        ["run", "nas_cifar10", "-o", "recipe=nowhere", "--dry-run"],
+        ["run", "nas_cifar10", "-o", "epochs=0", "--dry-run"],
+        ["run", "nas_cifar10", "--constraint", "params", "--dry-run"],
+        ["run", "nas_cifar10", "--constraint", "watts<=3", "-o", "recipe=tiny", "--dry-run"],
+        ["space", "sample", "svm", "--summary"],
+        ["finalize", "nowhere"],
         ["run", "svm"],
         ["run", "svm", "--trainer", "nowhere_at_all:train"],
         ["run", "svm", "--trainer", "no_colon"],
@@ -157,7 +164,8 @@ def test_status_best_and_export(folder: Path) -> None:
     assert best == {"trial": 0, "value": 0.0, "config": found["best"]["config"]}
     assert "best: trial 0, value 0" in _call("best", folder).stdout
     rows = _call("export", folder, "--csv").stdout.splitlines()
-    assert rows[0] == "trial,round,subspace,source,state,value,C,kernel,degree,gamma"
+    columns = "trial,round,subspace,source,state,value,n_values,repeat_of"
+    assert rows[0] == f"{columns},C,kernel,degree,gamma"
     assert len(rows) == 4
 
 
@@ -190,3 +198,16 @@ def test_resume_of_a_finished_sweep_shows_its_result(
     result = _call("resume", folder, "--trials", "2")
     assert result.exit_code == 2
     assert "--trials must be at least 3" in result.stderr
+
+
+def test_dry_run_and_summaries_of_a_trainer_of_ones_own(tmp_path: Path) -> None:
+    file = tmp_path / "own.yaml"
+    file.write_text("n: {type: int, range: [1, 20]}\n")
+    words = ["--trainer", "tests.tune.sized:train", "--constraint", "params<=5e3"]
+    told = _call("run", file, *words, "--trials", "6", "--slots", "2", "--dry-run")
+    assert told.exit_code == 0, told.stderr
+    assert "constraints: params <= 5000: kept by" in told.stdout
+    assert "for 6 trainings on 2 slots" in told.stdout
+    told = _call("space", "sample", file, "--summary", "-n", "30", *words)
+    assert told.exit_code == 0, told.stderr
+    assert "30 configs of own" in told.stdout

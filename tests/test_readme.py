@@ -62,3 +62,14 @@ def test_the_commands_exist() -> None:
     assert named <= known, named - known
     for name in known:
         assert CliRunner().invoke(cli, [name, "--help"]).exit_code == 0
+
+
+@pytest.mark.parametrize("file", ["README.md", "cluster/README.md", "search_spaces/README.md"])
+def test_links_lead_somewhere_and_pictures_are_small(file: str) -> None:
+    page = Path(__file__).parents[1] / file
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+    for link in links:
+        target = page.parent / link
+        assert target.exists(), f"{file} links to {link}"
+        assert target.suffix not in (".png", ".webp") or target.stat().st_size < 150_000
+    assert links or file == "search_spaces/README.md"

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from nasbo.errors import SweepError
 from nasbo.search import Search
-from nasbo.start import PLOT_FILE, parse_duration, resume_sweep, show_best
+from nasbo.start import PLOT_FILE, Display, parse_duration, resume_sweep, show_best
 from nasbo.sweep import JOURNAL_FILE, Sweep, create_folder
 
 
@@ -28,7 +28,7 @@ def finished(folder: Path, trainer: str = "tests.tune.toy:simulation") -> Path:
 def test_a_finished_sweep_says_so_and_shows_its_best(tmp_path: Path) -> None:
     folder = finished(tmp_path / "s")
     console = Console(record=True, width=120)
-    assert resume_sweep(folder, None, console) == 0
+    assert resume_sweep(folder, None, Display(console)) == 0
     text = console.export_text()
     assert "has finished, 9 of 9 trials have ended" in text
     assert "best: trial" in text
@@ -38,7 +38,7 @@ def test_a_finished_sweep_says_so_and_shows_its_best(tmp_path: Path) -> None:
 def test_fewer_trials_than_there_are_is_refused(tmp_path: Path) -> None:
     folder = finished(tmp_path / "s")
     with pytest.raises(SweepError, match="--trials must be at least 9"):
-        resume_sweep(folder, 5, Console())
+        resume_sweep(folder, 5, Display(Console()))
 
 
 def test_a_foreign_folder_brings_no_code_of_its_own(
@@ -48,7 +48,7 @@ def test_a_foreign_folder_brings_no_code_of_its_own(
     (folder / "brought_along.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SweepError, match="names the trainer brought_along:train: resume where"):
-        resume_sweep(folder, 12, Console())
+        resume_sweep(folder, 12, Display(Console()))
     show_best(folder, Console())
     assert not (tmp_path / "ran").exists()
 

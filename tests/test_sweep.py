@@ -161,7 +161,7 @@ def test_status_of_a_sweep_that_has_not_begun(tmp_path: Path) -> None:
 
 def test_export(folder: Path) -> None:
     rows = list(csv.DictReader(io.StringIO(export_csv(folder))))
-    first = ["trial", "round", "subspace", "source", "state", "value"]
+    first = ["trial", "round", "subspace", "source", "state", "value", "n_values", "repeat_of"]
     assert list(rows[0]) == [*first, "C", "kernel", "degree", "gamma"]
     assert [row["trial"] for row in rows] == [str(number) for number in range(9)]
     assert [row["state"] for row in rows[:7]] == ["finished"] * 5 + ["crashed", "stopped"]

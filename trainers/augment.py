@@ -1,18 +1,60 @@
 """Pictures as one uint8 tensor and positions come in, normalised float batches come out.
 
-Everything happens for a whole batch at once, with one crop and one flip per picture, drawn from a
-generator of its own so that a resumed training draws what the uninterrupted one would have.
+Everything happens for a whole batch at once, with a crop, a flip and a hole per picture. All draws
+of an epoch are made beforehand, on the CPU: a resumed training draws what the uninterrupted one
+would have, ranks that share a batch draw the same, and a GPU never waits for a number.
 """
 
 from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-# Channel means and deviations of the 50,000 training pictures, in units of one grey level.
-MEAN = (125.307, 122.950, 113.865)
-DEVIATION = (62.993, 62.089, 66.705)
+
+@dataclass(frozen=True)
+class Augmentation:
+    """What is drawn: the largest shift and the side of the hole in pixels, the mixing parameter."""
+
+    padding: int = 0
+    hole: int = 0
+    mixup: float = 0.0
+
+
+class Draws(NamedTuple):
+    """The draws of `n` pictures; `shifts` and `centres` are `(2, n)`, the others `(n,)`."""
+
+    positions: Tensor
+    shifts: Tensor
+    mirrored: Tensor
+    centres: Tensor | None
+
+    def part(self, start: int, stop: int) -> Draws:
+        """The draws of the pictures `start` to `stop`."""
+        centres = None if self.centres is None else self.centres[:, start:stop]
+        part = slice(start, stop)
+        return Draws(self.positions[part], self.shifts[:, part], self.mirrored[part], centres)
+
+
+@dataclass(frozen=True)
+class EpochPlan:
+    """The order of an epoch and all its draws, and for each batch the share of the first picture.
+
+    Attributes:
+        draws: of all pictures of the epoch, on the device of the pictures.
+        mixes: one number in [0.5, 1] per batch; 1 means that nothing is mixed.
+    """
+
+    draws: Draws
+    mixes: tuple[float, ...]
+
+    def batch(self, index: int, size: int) -> tuple[Draws, float]:
+        """The draws and the mixing of one batch."""
+        return self.draws.part(index * size, (index + 1) * size), self.mixes[index]
 
 
 class Pictures:
@@ -21,22 +63,28 @@ class Pictures:
     Args:
         images: uint8 `(n, 3, size, size)`.
         labels: integers `(n,)`.
-        padding: border of zeros from which crops are cut; 0 means that `batch` cannot shift.
+        scale: mean and deviation of each channel, in units of one grey level.
+        augmentation: what `plan` draws; crops are cut from pictures with a border of zeros.
         device: where batches are made.
     """
 
     def __init__(
-        self, images: Tensor, labels: Tensor, padding: int = 0, device: str | torch.device = "cpu"
+        self,
+        images: Tensor,
+        labels: Tensor,
+        scale: tuple[tuple[float, ...], tuple[float, ...]],
+        augmentation: Augmentation | None = None,
+        device: str | torch.device = "cpu",
     ) -> None:
         self.size = images.shape[-1]
-        self.padding = padding
-        padded = functional.pad(images, (padding,) * 4).to(device)
+        self.augmentation = augmentation or Augmentation()
+        padded = functional.pad(images, (self.augmentation.padding,) * 4).to(device)
         # (n, 3, 2 * padding + 1, 2 * padding + 1, size, size): every crop as a view, no copy.
         self._crops = padded.unfold(2, self.size, 1).unfold(3, self.size, 1)
         self.labels = labels.long().to(device)
-        deviation = torch.tensor(DEVIATION, device=device)[:, None, None]
-        self._scale = 1.0 / deviation
-        self._shift = -torch.tensor(MEAN, device=device)[:, None, None] / deviation
+        mean, deviation = (torch.tensor(part, device=device)[:, None, None] for part in scale)
+        self._scale, self._shift = 1.0 / deviation, -mean / deviation
+        self._pixels = torch.arange(self.size, device=device)
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -44,24 +92,47 @@ class Pictures:
     def batch(self, positions: Tensor) -> tuple[Tensor, Tensor]:
         """Pictures as they are: `(batch,)` to float `(batch, 3, size, size)`, labels `(batch,)`."""
         positions = positions.to(self.labels.device)
-        images = self._crops[positions, :, self.padding, self.padding]
-        return self._normalised(images), self.labels[positions]
+        padding = self.augmentation.padding
+        images = self._normalised(self._crops[positions, :, padding, padding])
+        return images.contiguous(memory_format=torch.channels_last), self.labels[positions]
 
-    def augmented(self, positions: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """As `batch`, each picture shifted by up to `padding` and mirrored with probability 1/2."""
-        device = self.labels.device
-        shape = (2, len(positions))
-        shifts = torch.randint(0, 2 * self.padding + 1, shape, generator=generator).to(device)
-        mirrored = torch.randint(0, 2, shape[1:], generator=generator).bool().to(device)
-        positions = positions.to(device)
-        images = self._crops[positions, :, shifts[0], shifts[1]]
-        images = torch.where(mirrored[:, None, None, None], images.flip(3), images)
-        return self._normalised(images), self.labels[positions]
+    def plan(self, batch_size: int, generator: torch.Generator) -> EpochPlan:
+        """Draws a whole epoch; the rest that fills no batch is left out."""
+        n, device, drawn = len(self), self.labels.device, self.augmentation
+        order = torch.randperm(n, generator=generator)
+        shifts = torch.randint(0, 2 * drawn.padding + 1, (2, n), generator=generator)
+        mirrored = torch.randint(0, 2, (n,), generator=generator).bool()
+        centres = None
+        if drawn.hole:
+            centres = torch.randint(0, self.size, (2, n), generator=generator).to(device)
+        mixes = tuple(_mix(drawn.mixup, generator) for _ in range(n // batch_size))
+        plan = Draws(order.to(device), shifts.to(device), mirrored.to(device), centres)
+        return EpochPlan(plan, mixes)
+
+    def augmented(self, draws: Draws) -> tuple[Tensor, Tensor]:
+        """As `batch`, each picture shifted, mirrored and with a hole, as drawn."""
+        images = self._crops[draws.positions, :, draws.shifts[0], draws.shifts[1]]
+        images = torch.where(draws.mirrored[:, None, None, None], images.flip(3), images)
+        scaled = self._normalised(images)
+        if draws.centres is not None:
+            scaled = scaled.masked_fill_(self._holes(draws.centres), 0.0)
+        # The layout changes last: arithmetic on three channels is slow in channels_last.
+        batch = scaled.contiguous(memory_format=torch.channels_last)
+        return batch, self.labels[draws.positions]
+
+    def _holes(self, centres: Tensor) -> Tensor:
+        """Where the holes are: centres `(2, n)` to bool `(n, 1, size, size)`."""
+        start = self._pixels - centres[:, :, None] + self.augmentation.hole // 2
+        rows, columns = (start >= 0) & (start < self.augmentation.hole)
+        return (rows[:, :, None] & columns[:, None, :])[:, None]
 
     def _normalised(self, images: Tensor) -> Tensor:
-        # The layout changes last: arithmetic on three channels is slow in channels_last.
-        scaled = images.float().mul_(self._scale).add_(self._shift)
-        return scaled.contiguous(memory_format=torch.channels_last)
+        return images.float().mul_(self._scale).add_(self._shift)
+
+
+def mixed(images: Tensor, labels: Tensor, mix: float) -> tuple[Tensor, Tensor]:
+    """Each picture with its neighbour in the batch: images as before, the neighbours' labels."""
+    return torch.lerp(images.roll(1, 0), images, mix), labels.roll(1, 0)
 
 
 def shrink(images: Tensor, size: int) -> Tensor:
@@ -73,3 +144,12 @@ def shrink(images: Tensor, size: int) -> Tensor:
         raise ValueError(f"image_size must divide {side}, got {size}")
     parts = [functional.avg_pool2d(part.float(), side // size) for part in images.split(4096)]
     return torch.cat(parts).round_().to(torch.uint8)
+
+
+def _mix(alpha: float, generator: torch.Generator) -> float:
+    """The larger share of a mixed pair; torch draws no Beta numbers from a given generator."""
+    if alpha == 0:
+        return 1.0
+    seed = int(torch.randint(0, 2**62, (), generator=generator))
+    share = random.Random(seed).betavariate(alpha, alpha)
+    return max(share, 1.0 - share)

@@ -9,10 +9,10 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from trainers.architecture import BlockRow, Config, InvalidArchitecture, check, rows, stem_channels
 from trainers.depthwise import DepthwiseConvolution
+from trainers.squeeze import SqueezeExcitation
 
 __all__ = ["BlockRow", "InvalidArchitecture", "build", "check", "rows"]
 
@@ -76,21 +76,6 @@ class DepthwiseNorm(nn.Sequential):
     def __init__(self, channels: int, kernel: int, stride: int = 1) -> None:
         convolution = DepthwiseConvolution(channels, kernel, stride)
         super().__init__(convolution, nn.BatchNorm2d(channels), nn.ReLU(inplace=True))
-
-
-class SqueezeExcitation(nn.Module):
-    """Scales each channel by a gate computed from all channels' means."""
-
-    def __init__(self, channels: int, hidden: int) -> None:
-        super().__init__()
-        self.squeeze = nn.Linear(channels, hidden)
-        self.excite = nn.Linear(hidden, channels)
-
-    def forward(self, x: Tensor) -> Tensor:
-        means = x.mean((2, 3))
-        # SiLU, as in EfficientNet: of four hidden ReLUs all are dead at the start now and then.
-        gate = self.excite(functional.silu(self.squeeze(means))).sigmoid()
-        return x * gate[:, :, None, None]
 
 
 class Head(nn.Module):

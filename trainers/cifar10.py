@@ -6,15 +6,34 @@ from collections.abc import Mapping
 from typing import Any
 
 from trainers import data
-from trainers.cost import check, fingerprint, summary
-from trainers.train import Diverged, train
+from trainers.cost import check, fingerprint
+from trainers.dataset import is_cifar10
+from trainers.export import export, final_metric, final_options, provenance
+from trainers.forecast import calibrate, summary
+from trainers.train import Diverged, check_options, train
 
-__all__ = ["METRIC", "MODE", "Diverged", "check", "fingerprint", "prepare", "summary", "train"]
+__all__ = [
+    "METRIC",
+    "MODE",
+    "Diverged",
+    "calibrate",
+    "check",
+    "check_options",
+    "export",
+    "final_metric",
+    "final_options",
+    "fingerprint",
+    "prepare",
+    "provenance",
+    "summary",
+    "train",
+]
 
 METRIC = "val_accuracy"
 MODE = "max"
 
 
 def prepare(options: Mapping[str, Any]) -> None:
-    """Makes sure that CIFAR-10 is on this node, where `$NASBO_DATA` or the option `data` says."""
-    data.prepare(options.get("data"))
+    """Makes sure that CIFAR-10 is on this node, unless the option `data` names own pictures."""
+    if is_cifar10(options.get("data")):
+        data.prepare(options.get("data"))

@@ -1,7 +1,8 @@
 """A configuration comes in, its size, its cost and its canonical hash come out; nothing is built.
 
 FLOPs are two per multiply-add of convolutions and linear layers, forward, for one picture; batch
-normalisation, activations and sums are left out, as is usual.
+normalisation, activations and sums are left out, as is usual. Activations are the numbers of one
+picture's forward pass that are kept for the backward pass.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ def summary(
     """Size and cost of a network, without building it.
 
     Returns:
-        `params`, `flops`, and `rows`: one plain dictionary per part (stem, blocks, head) with the
-        columns of `BlockRow`, `out_size`, `params` and `flops`.
+        `params`, `flops`, `activations`, and `rows`: one plain dictionary per part (stem, blocks,
+        head) with the columns of `BlockRow`, `out_size`, `params` and `flops`.
     """
     table = rows(config, width, image_size)
     parts = [
@@ -45,6 +46,7 @@ def summary(
     return {
         "params": sum(part["params"] for part in parts),
         "flops": sum(part["flops"] for part in parts),
+        "activations": _activations(table, stem_channels(width), image_size),
         "rows": parts,
     }
 
@@ -103,6 +105,27 @@ def _layer_cost(row: BlockRow, layer: int) -> Cost:
     first = _convolution(inputs, outputs, row.kernel, size)
     second = _convolution(outputs, outputs, row.kernel, size)
     return first + second + _squeeze(outputs, hidden) + shortcut
+
+
+def _activations(table: tuple[BlockRow, ...], stem: int, image_size: int) -> int:
+    """Convolutions keep their input, normalisation its own, which is one map more each."""
+    kept = sum(_kept(row, layer) for row in table for layer in range(row.layers))
+    return kept + (3 + 2 * stem) * image_size**2
+
+
+def _kept(row: BlockRow, layer: int) -> int:
+    inputs, outputs, size = row.inputs(layer), row.out_channels, row.out_size
+    before = row.image_size if layer == 0 else size
+    is_gated = row.squeeze_channels(layer) > 0
+    if row.op == "conv":
+        return (2 + is_gated) * outputs * size**2
+    if row.op == "separable":
+        return (2 * inputs + (2 + is_gated) * outputs) * size**2
+    if row.op == "inverted":
+        wide = inputs * row.expansion
+        return 2 * wide * before**2 + ((2 + is_gated) * wide + 2 * outputs) * size**2
+    is_projected = inputs != outputs or before != size
+    return (4 + is_gated + is_projected) * outputs * size**2
 
 
 def _drawn(columns: dict[str, Any], out_size: int, cost: Cost) -> dict[str, Any]:

@@ -121,12 +121,12 @@ def open_cifar10(folder: Path | str | None = None) -> Arrays:
 def stratified_split(
     labels: NDArray[np.integer], n_validation: int, seed: int
 ) -> tuple[Indices, Indices]:
-    """Splits positions so that every class has its equal share in the validation part.
+    """Splits positions so that every class has its due share in the validation part.
 
     Args:
         labels: `(n,)` class numbers.
-        n_validation: size of the second part; a rest that classes cannot share equally goes to the
-            first classes.
+        n_validation: size of the second part; a rest that equal classes cannot share goes to the
+            first of them.
         seed: the same seed gives the same split.
 
     Returns:
@@ -137,20 +137,23 @@ def stratified_split(
 
 
 def stratified_subset(labels: NDArray[np.integer], n: int, seed: int) -> Indices:
-    """Sorted positions `(n,)` with equal class shares, drawn without replacement."""
+    """Sorted positions `(n,)`, each class in proportion, drawn without replacement."""
     if not 0 <= n <= len(labels):
         raise DataError(f"a subset of {len(labels)} images must have 0..{len(labels)}, got {n}")
     generator = np.random.default_rng(seed)
-    classes = np.unique(labels)
-    share, rest = divmod(n, max(1, len(classes)))
+    classes, counts = np.unique(labels, return_counts=True)
     chosen = []
-    for order, label in enumerate(classes):
-        members = generator.permutation(np.flatnonzero(labels == label))
-        wanted = share + (order < rest)
-        if wanted > len(members):
-            raise DataError(f"class {label} has {len(members)} images, the split needs {wanted}")
-        chosen.append(members[:wanted])
+    for label, wanted in zip(classes, _shares(counts, n), strict=True):
+        chosen.append(generator.permutation(np.flatnonzero(labels == label))[:wanted])
     return np.sort(np.concatenate([np.empty(0, np.int64), *chosen])).astype(np.int64)
+
+
+def _shares(counts: Indices, n: int) -> Indices:
+    """`n` shared out in proportion to `counts`; what is left over goes to the largest rests."""
+    whole, rest = np.divmod(n * counts, max(1, counts.sum()))
+    first = np.argsort(-rest, kind="stable")[: n - whole.sum()]
+    whole[first] += 1
+    return whole
 
 
 def _fetch(root: Path, source: Source, progress: Progress) -> tuple[Arrays, str]:

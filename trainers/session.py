@@ -19,7 +19,7 @@ class Session(Protocol):
     @property
     def options(self) -> Mapping[str, Any]: ...
 
-    def report(self, metrics: dict[str, float]) -> None:
+    def report(self, metrics: dict[str, Any]) -> None:
         """Hands over the metrics of one finished epoch."""
 
 
@@ -39,8 +39,9 @@ class LocalSession:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.seed = seed
         self.options: Mapping[str, Any] = dict(options or {})
-        self.reports: list[dict[str, float]] = []
+        self.reports: list[dict[str, Any]] = []
+        self.n_out_of_memory = 0
 
-    def report(self, metrics: dict[str, float]) -> None:
+    def report(self, metrics: dict[str, Any]) -> None:
         """Appends the metrics to `reports`."""
         self.reports.append(metrics)

@@ -47,6 +47,10 @@ class Box:
             grid = np.meshgrid(*axes, indexing="ij") if axes else []
             rows = np.stack([axis.ravel() for axis in grid], 1) if grid else np.zeros((1, 0))
             return self.snap(rows)
+        return self.draw(n, rng)
+
+    def draw(self, n: int, rng: Generator) -> Array:
+        """Uniform rows, shape (n, n_columns), however few there are to draw from."""
         u = rng.random((n, self.n_columns))
         top = np.maximum(self._n_levels - 1, 1)
         levels = np.minimum(np.floor(u * self._n_levels), self._n_levels - 1) / top

@@ -25,7 +25,8 @@ MAX_VISITED_SUBSPACES = 64
 """Up to here EI is maximised in every subspace; above, in sampled ones."""
 VISIT_EVERY = 4
 """A batch that cannot hold all subspaces may lock into a few; so often one goes to the others."""
-N_PROMISING = 8
+N_PROMISING = 4
+"""So many sampled subspaces are searched at least, and four times as many at most."""
 _FULL_STARTS = 16
 
 
@@ -103,7 +104,7 @@ class Chooser:
     def _some_subspaces(self, surrogate: Surrogate, n: int) -> list[Subspace]:
         if self.space.n_subspaces <= MAX_VISITED_SUBSPACES:
             return list(self.space.subspaces())
-        wanted = min(max(n, N_PROMISING), 2 * N_PROMISING)
+        wanted = min(max(n, N_PROMISING), 4 * N_PROMISING)
         return promising_subspaces(surrogate, self.space, self.observations, self.rng, wanted)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,6 +17,7 @@ from nasbo.surrogates.base import Batches, Surrogate
 
 Array = NDArray[np.float64]
 
+_LOG_ROOT_2PI = 0.5 * math.log(2.0 * math.pi)
 CHUNK = 256
 """Rows per pass through the surrogate: bounds memory, hardly costs time."""
 
@@ -27,9 +30,27 @@ def log_ei(mean: Tensor, variance: Tensor, incumbent: float) -> Tensor:
         variance: posterior variances, shape (n,).
         incumbent: score to improve upon.
     """
-    sd = variance.sqrt()
-    helper: Tensor = _log_ei_helper((mean - incumbent) / sd)
-    return helper + sd.log()
+    result: Tensor = _LogEI.apply(mean, variance, incumbent)
+    return result
+
+
+class _LogEI(torch.autograd.Function):
+    """log-EI with its derivatives Phi(u) / EI by the mean and phi(u) / EI by the sd."""
+
+    @staticmethod
+    def forward(ctx: Any, mean: Tensor, variance: Tensor, incumbent: float) -> Tensor:
+        sd = variance.sqrt()
+        u = (mean - incumbent) / sd
+        helper: Tensor = _log_ei_helper(u)
+        ctx.save_for_backward(u, helper, sd)
+        return helper + sd.log()
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None]:
+        u, helper, sd = ctx.saved_tensors
+        by_mean = torch.exp(torch.special.log_ndtr(u) - helper) / sd
+        by_sd = torch.exp(-0.5 * u * u - _LOG_ROOT_2PI - helper) / sd
+        return gradients[0] * by_mean, gradients[0] * by_sd / (2.0 * sd), None
 
 
 def score_rows(surrogate: Surrogate, rows: Sequence[tuple[Subspace, Array]]) -> list[Array]:

@@ -23,11 +23,14 @@ from nasbo.surrogates.base import Batches, Observations, Surrogate
 
 Array = NDArray[np.float64]
 IsTaken = Callable[[Subspace, Array], bool]
+Allows = Callable[[Subspace, Array], bool]
 
 CLIMBED = 2
 CLIMB_ROUNDS = 3
 POLISHED = 3
 POLISH_ITERATIONS = 30
+REDRAWS = 8
+"""How often starts are drawn again where limits leave too few."""
 FLOOR = -60.0
 """log-EI below this has no useful gradient left."""
 
@@ -119,7 +122,19 @@ def starting_rows(
                 projected = box.project(there, x, starts.projected, rng)
                 parts += [projected, box.perturb(projected, rng)]
         rows.append(np.concatenate(parts))
-    return rows
+    if observations.allows is None:
+        return rows
+    return [_inside(box, x, observations.allows, rng) for box, x in zip(boxes, rows, strict=True)]
+
+
+def _inside(box: Box, x: Array, allows: Allows, rng: Generator) -> Array:
+    """The rows inside the limits, and others drawn for those outside; all where none was met."""
+    kept = [row for row in x if allows(box.subspace, row)]
+    for _ in range(REDRAWS):
+        if 2 * len(kept) >= len(x):
+            break
+        kept += [row for row in box.sample(len(x), rng) if allows(box.subspace, row)]
+    return np.array(kept[: len(x)]) if kept else x
 
 
 def _climb(surrogate: Surrogate, pools: Sequence[_Pool], is_taken: IsTaken) -> None:

@@ -3,14 +3,13 @@
 Regression on Jenatton's small balanced function with shared variables: how many observations do
 GPs with the Add-Tree covariance, independent GPs and the tree-structured GP need?
 
-    python -m nasbo.bench.addtree_regression --out figure4.png
+    nasbo bench figure4 --out figure4.png
 """
 
 from __future__ import annotations
 
-import argparse
 import csv
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nasbo.errors import NasboError
 from nasbo.space import Config, Space, Subspace, load_space
 from nasbo.surrogates.add_tree import AddTreeGP
 from nasbo.surrogates.base import Observations, Surrogate
@@ -27,7 +27,9 @@ from nasbo.surrogates.tree import TreeGP
 Array = NDArray[np.float64]
 
 SIZES = tuple(range(8, 65, 4))
+N_SEEDS = 10
 N_TEST = 50
+PLOT_KINDS = (".png", ".pdf", ".svg")
 GOAL = 1e-4
 """The error at which the paper compares: Add-Tree needs 24 observations, independent GPs 44."""
 MODELS: dict[str, Callable[[Space], Surrogate]] = {
@@ -78,7 +80,7 @@ class Regression:
         return next((n for n, e in zip(self.sizes, medians, strict=True) if e <= goal), None)
 
 
-def measure(sizes: Sequence[int] = SIZES, n_seeds: int = 10) -> Regression:
+def measure(sizes: Sequence[int] = SIZES, n_seeds: int = N_SEEDS) -> Regression:
     """Fit every model to the first rows of each seed's data, for all sizes."""
     space = load_space(SMALL_BALANCED)
     errors = {name: np.zeros((n_seeds, len(sizes))) for name in MODELS}
@@ -140,21 +142,18 @@ def _error(model: Surrogate, train: Observations, test: Observations) -> float:
     return float(((predicted - test.y) ** 2).mean())
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, print the table's medians, write plot and CSV."""
-    parser = argparse.ArgumentParser(description="Figure 4 of the Add-Tree paper.")
-    parser.add_argument("--out", type=Path, default=Path("figure4.png"), help="the plot")
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES))
-    given = parser.parse_args(arguments)
-    found = measure(given.sizes, given.seeds)
+def reproduce(out: Path, sizes: Sequence[int] = SIZES, n_seeds: int = N_SEEDS) -> Iterator[str]:
+    """Measure, write the plot and a CSV beside it; lines that say what was found come out."""
+    if out.suffix.lower() not in PLOT_KINDS:
+        raise NasboError(f"the plot must end in {' or '.join(PLOT_KINDS)}, got {str(out)!r}")
+    if n_seeds < 1 or min(sizes) < 2:
+        raise NasboError(f"seeds >= 1 and sizes >= 2 must hold, but got {n_seeds} and {sizes}")
+    found = measure(sizes, n_seeds)
     for name, errors in found.errors.items():
         medians = " ".join(f"{value:.1e}" for value in np.median(errors, axis=0))
-        print(f"{name:<12} MSE <= {GOAL:g} from {found.needed(name)} on; medians {medians}")
-    plot(found, given.out)
-    write_table(found, given.out.with_suffix(".csv"))
-    print(f"{given.out}, {given.out.with_suffix('.csv')}")
-
-
-if __name__ == "__main__":
-    main()
+        reached = found.needed(name)
+        when = f"from {reached} observations on" if reached else "not reached"
+        yield f"{name:<12} MSE <= {GOAL:g} {when}; medians {medians}"
+    plot(found, out)
+    write_table(found, out.with_suffix(".csv"))
+    yield f"{out}, {out.with_suffix('.csv')}"

@@ -3,13 +3,54 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
+from click.core import ParameterSource
+
+from nasbo.commands import bench_cluster, bench_runs, bench_trainer, problems
 
 
-@click.group()
-def bench() -> None:
-    """Measure what nasbo costs and brings, on this machine."""
+@click.group(invoke_without_command=True)
+@bench_runs.bench_options
+@click.pass_context
+def bench(context: click.Context, /, **settings: Any) -> None:
+    """Compare methods on problems, or measure what nasbo costs on this machine.
+
+    Every method gets the same initial design and then chooses one config at a time. Each search is
+    a cell; finished cells are kept in DIR, so that the same command continues where it was stopped
+    and runs anew what has changed.
+
+    \b
+    nasbo bench --suite quick
+    nasbo bench --problems jenatton_large,cash_steel --methods attnbo,gp,smac --seeds 5 --out runs/b
+    nasbo bench --problems blocks --methods 'attnbo,attnbo[attention=off]' --out runs/ablation
+    nasbo bench table runs/b --methods gp,smac
+    """
+    given = [
+        name
+        for name in settings
+        if context.get_parameter_source(name) is not ParameterSource.DEFAULT
+    ]
+    if context.invoked_subcommand is None:
+        if not given:
+            click.echo(context.get_help())
+            context.exit()
+        bench_runs.run_benchmark(settings)
+    elif given:
+        raise click.UsageError(
+            f"--{given[0].replace('_', '-')} belongs behind {context.invoked_subcommand!r}"
+        )
+
+
+bench.add_command(bench_runs.table)
+bench.add_command(bench_runs.suites)
+bench.add_command(bench_cluster.cluster)
+bench.add_command(bench_trainer.trainer)
+
+
+bench.add_command(problems.problems)
+bench.add_command(problems.tabulate)
 
 
 @bench.command("event-loop")
@@ -35,6 +76,47 @@ def bench_journal(folder: Path, trials: int) -> None:
     found = measure_journal(folder, trials)
     click.echo(f"writing: {found.per_trial_ms:.2f} ms per trial (median, forced to disk)")
     click.echo(f"opening: {found.open_s:.2f} s for {found.n_trials} trials, {found.size_mb:.1f} MB")
+
+
+@bench.command("cost")
+@click.option("--method", "-m", "methods", multiple=True, help="Again for more; all if not given.")
+@click.option("--space", help="Name or file of a space; that of Jenatton's small function.")
+@click.option("--size", "sizes", type=int, multiple=True, help="Results so far; 50 and 200.")
+@click.option("--repeats", default=5, show_default=True, help="Suggestions timed of each.")
+def bench_cost(
+    methods: tuple[str, ...], space: str | None, sizes: tuple[int, ...], repeats: int
+) -> None:
+    """CPU seconds that one suggestion of each method costs, and how that grows.
+
+    The results so far are spread evenly over the subspaces. A search puts most of them where the
+    best scores are: methods with a model for each subspace then cost more than this table says.
+    """
+    from nasbo.bench.addtree_regression import SMALL_BALANCED
+    from nasbo.bench.cost import SIZES, installed_methods, measure_costs, table
+
+    def progress(line: str) -> None:
+        click.echo(line, err=True)
+
+    names = methods or installed_methods()
+    where = space or SMALL_BALANCED
+    costs = measure_costs(names, where, sizes or SIZES, repeats, progress)
+    click.echo("\n".join(table(costs)))
+
+
+@bench.command("figure4")
+@click.option("--out", type=click.Path(path_type=Path), default=Path("figure4.png"), help="Plot.")
+@click.option("--seeds", default=10, show_default=True, help="Data sets drawn.")
+@click.option("--size", "sizes", type=int, multiple=True, help="Observations; 8, 12, ... 64.")
+def bench_figure4(out: Path, seeds: int, sizes: tuple[int, ...]) -> None:
+    """Figure 4 of the Add-Tree paper: regression error against the number of observations.
+
+    A GP with the Add-Tree covariance, independent GPs and the tree-structured GP learn Jenatton's
+    small function. Writes the plot and, beside it, a CSV of all errors.
+    """
+    from nasbo.bench.addtree_regression import SIZES, reproduce
+
+    for line in reproduce(out, sizes or SIZES, seeds):
+        click.echo(line)
 
 
 @bench.command("overhead")

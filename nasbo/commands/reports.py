@@ -1,4 +1,4 @@
-"""Words about results: report, compare."""
+"""Words about results: report, compare, grafana."""
 
 from __future__ import annotations
 
@@ -53,3 +53,22 @@ def compare(folders: tuple[Path, ...], out: Path | None) -> None:
     from nasbo.report.compare import write_comparison
 
     click.echo(write_comparison(folders, out))
+
+
+@click.command()
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR",
+              help="Default: the boards of the Ray that runs on this machine.")  # fmt: skip
+def grafana(out: Path | None) -> None:
+    """Put nasbo's board where Grafana reads Ray's own, and onto Ray's page "Metrics".
+
+    Run it on the machine of the cluster's head, after Ray was started, before or after Grafana;
+    a Ray that starts again writes its boards anew.
+    """
+    from nasbo.report.grafana import boards_folder, write_boards
+
+    folder = out or boards_folder()
+    for path in write_boards(folder):
+        click.echo(path)
+    settings = folder.parent / "grafana.ini"
+    if settings.exists():
+        click.echo(f"Grafana shows them: grafana-server --config {settings} web")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import click
 
@@ -41,16 +42,40 @@ def space_check(file: str) -> None:
 
 @space.command("sample")
 @click.argument("file")
-@click.option("-n", "n", default=1, show_default=True, type=click.IntRange(min=1))
+@click.option("-n", "n", type=click.IntRange(min=1), help="[default: 1; 200 with --summary]")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0))
 @click.option("--json", "as_json", is_flag=True, help="One JSON list.")
-def space_sample(file: str, n: int, seed: int, as_json: bool) -> None:
-    """Draw configs, uniform over the subspaces, then inside."""
+@click.option("--summary", is_flag=True, help="How large and slow they are, as the trainer says.")
+@click.option("--trainer", help="With --summary: module:function. [default: of a shipped space]")
+@click.option(
+    "-o",
+    "--option",
+    "trainer_options",
+    multiple=True,
+    metavar="K=V",
+    help="With --summary: for the trainer, e.g. recipe=proxy.",
+)
+@click.option("--constraint", "constraints", multiple=True, metavar="'NAME<=NUMBER'",
+              help="With --summary: leave out others.")  # fmt: skip
+def space_sample(
+    file: str, n: int | None, seed: int, as_json: bool, summary: bool, **given: Any
+) -> None:
+    """Draw configs, uniform over the subspaces, then inside.
+
+    \b
+    nasbo space sample svm -n 3
+    nasbo space sample nas_cifar10 --summary -o recipe=proxy --constraint 'parameters<=2e6'
+    """
+    if summary:
+        from nasbo.start import show_summaries
+
+        show_summaries(file, {**given, "seed": seed}, n or 200, console())
+        return
     import numpy as np
 
     from nasbo.space import load_space
 
     loaded, rng = load_space(file), np.random.default_rng(seed)
-    configs = [loaded.sample(rng) for _ in range(n)]
+    configs = [loaded.sample(rng) for _ in range(n or 1)]
     lines = [json.dumps(configs)] if as_json else [json.dumps(config) for config in configs]
     click.echo("\n".join(lines))

@@ -1,4 +1,4 @@
-"""Words about sweeps: methods, run, resume, status, best, export."""
+"""Words about sweeps: methods, run, resume, finalize, status, best, export."""
 
 from __future__ import annotations
 
@@ -61,6 +61,13 @@ def sweep_options(command: F) -> F:
         click.option("--report-timeout", "report_timeout_s", metavar="TIME",
                      help="End and retry a trial that is silent for so long."),
         click.option("--keep-checkpoints", type=int, help="Of how many best trials. [default: 3]"),
+        click.option("--constraint", "constraints", multiple=True, metavar="'NAME<=NUMBER'",
+                     help="About any number of the trainer's summary, e.g. 'parameters<=2e6'."),
+        click.option("--repeats", type=click.IntRange(min=0),
+                     help="Train the best configs so many more times, with other seeds, outside "
+                     "the trials; they count with their mean. [default: 0]"),
+        click.option("--repeat-top", type=click.IntRange(min=1),
+                     help="How many best configs. [default: 3]"),
         click.option("--time-limit", "time_limit_s", metavar="TIME", help="E.g. 90s, 30m, 12h."),
         click.option("--stop-at", type=float, help="End when this value is reached."),
         click.option("--warm-start", metavar="DIR", help="Learn from another sweep's results."),
@@ -70,36 +77,132 @@ def sweep_options(command: F) -> F:
     return functools.reduce(lambda decorated, option: option(decorated), reversed(options), command)
 
 
+_LIVE_REPORT = click.option(
+    "--live-report",
+    metavar="PORT",
+    type=click.IntRange(0, 65535),
+    help="Serve the report on this machine's loopback while it runs; 0 takes a free port.",
+)
+
+
 @click.command()
 @click.argument("file")
 @sweep_options
 @click.option("--dir", "folder", type=SweepFolder(), help="A path, or a URL such as "
               "s3://bucket/runs/first. [default: runs/NAME-DATE]")  # fmt: skip
 @click.option("--or-resume", is_flag=True, help="Continue if the folder holds this sweep already.")
-def run(file: str, folder: Path | None, or_resume: bool, **given: Any) -> None:
+@click.option("--dry-run", is_flag=True, help="Say what it would cost; begin nothing.")
+@_LIVE_REPORT
+def run(
+    file: str,
+    folder: Path | None,
+    or_resume: bool,
+    dry_run: bool,
+    live_report: int | None,
+    **given: Any,
+) -> None:
     """Run a sweep over a space (or over a sweep file, with its settings) on Ray.
 
     \b
     nasbo run nas_cifar10 -o recipe=proxy --trials 40
     nasbo run my_space.yaml --trainer my_module:train --metric loss --mode min --trials 60
+    nasbo run nas_cifar10 -o recipe=proxy --constraint 'parameters<=2e6' --dry-run
+
+    Watch it here, in Ray's dashboard (its address is printed), by nasbo status DIR --watch or,
+    with --live-report 8787, in a browser.
     """
-    from nasbo.start import resume_sweep, start_sweep
+    from nasbo.start import Display, plan_sweep, resume_sweep, start_sweep
     from nasbo.sweep import SETTINGS_FILE
 
+    if dry_run:
+        sys.exit(plan_sweep(file, given, console()))
+    display = Display(console(), live_report)
     if or_resume and folder is not None and (folder / SETTINGS_FILE).exists():
-        sys.exit(resume_sweep(folder, given["trials"], console(), given["address"]))
-    sys.exit(start_sweep(file, folder, given, console()))
+        sys.exit(resume_sweep(folder, given["trials"], display, given["address"]))
+    sys.exit(start_sweep(file, folder, given, display))
 
 
 @click.command()
 @click.argument("folder", metavar="DIR", type=SweepFolder())
 @click.option("--trials", type=click.IntRange(min=1), help="The new total of trials.")
 @click.option("--address", help="Of a Ray cluster, if it is another one now.")
-def resume(folder: Path, trials: int | None, address: str | None) -> None:
+@click.option("--repeats", type=click.IntRange(min=0), help="Of each of the best configs.")
+@click.option("--repeat-top", default=3, show_default=True, type=click.IntRange(min=1),
+              help="How many best configs, with --repeats.")  # fmt: skip
+@_LIVE_REPORT
+def resume(
+    folder: Path,
+    trials: int | None,
+    repeats: int | None,
+    repeat_top: int,
+    address: str | None,
+    live_report: int | None,
+) -> None:
     """Continue a sweep that was interrupted, or extend one that has finished."""
-    from nasbo.start import resume_sweep
+    from nasbo.history import Repeating
+    from nasbo.start import Display, resume_sweep
 
-    sys.exit(resume_sweep(folder, trials, console(), address))
+    repeating = None if repeats is None else Repeating(repeats, repeat_top)
+    sys.exit(resume_sweep(folder, trials, Display(console(), live_report), address, repeating))
+
+
+@click.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option(
+    "--top",
+    default=3,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="How many of the best configs.",
+)
+@click.option("--recipe", help="Of the trainer. [default: the trainer's own for finalists]")
+@click.option(
+    "--seeds",
+    default=1,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="How often each is trained, with different seeds.",
+)
+@click.option(
+    "-o",
+    "--option",
+    "trainer_options",
+    multiple=True,
+    metavar="K=V",
+    help="For the trainer, on top of the recipe.",
+)
+@click.option(
+    "--choose",
+    default="validation",
+    show_default=True,
+    type=click.Choice(["validation", "test"]),
+    help="By which result the best finalist is chosen. With test its own test result "
+    "is optimistic, and the card says so.",
+)
+@click.option("--slots", help="Trainings at once, or auto. [default: as in the sweep]")
+@click.option("--cpus-per-trial", type=float)
+@click.option("--gpus-per-trial", type=float)
+@click.option("--address", help="Of a Ray cluster; default: as in the sweep.")  # fmt: skip
+def finalize(
+    folder: Path, top: int, recipe: str | None, seeds: int, choose: str, **given: Any
+) -> None:
+    """Train the best configs of a sweep in full and write the best of them to DIR/best.
+
+    The finalists are a sweep of their own, in DIR/final: interrupted, it goes on by the same
+    command. The shipped trainer trains them on train and validation pictures together, looks at
+    the test set once, and writes weights, an ONNX file and a model card.
+
+    \b
+    nasbo finalize runs/first --top 3 --recipe strong --seeds 2
+    """
+    from nasbo.finish.finalists import Wish
+    from nasbo.finish.finalize import finalize as end_sweep
+    from nasbo.start import parsed
+
+    settings = parsed(given)
+    options = settings.pop("trainer_options", {})
+    wish = Wish(top, recipe, seeds, options, choose, settings)
+    sys.exit(end_sweep(folder, wish, console()))
 
 
 @click.command()

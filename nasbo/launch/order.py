@@ -9,10 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+
 from nasbo.errors import SweepError
+from nasbo.plan import prepare
 from nasbo.space import find_space_file
 from nasbo.space.load import SHIPPED
-from nasbo.start import default_folder, plan_sweep
+from nasbo.start import default_folder, parsed
 from nasbo.storage.place import is_url
 from nasbo.sweep import Sweep
 
@@ -83,7 +86,7 @@ def make_order(request: Request) -> Order:
         NasboError: a setting, the space, the trainer or a place cannot be used.
     """
     working_dir = Path.cwd()
-    sweep, _ = plan_sweep(request.file, request.given)
+    sweep, _ = prepare(request.file, parsed(request.given), Console(stderr=True))
     folder = request.folder or default_folder(sweep)
     if not is_url(folder):
         folder = str((working_dir / Path(folder).expanduser()).resolve())

@@ -14,11 +14,11 @@ from torch import Tensor
 
 from nasbo.acquisition import Found
 from nasbo.acquisition.choose import MAX_VISITED_SUBSPACES
-from nasbo.acquisition.neighbours import structural_neighbours
+from nasbo.acquisition.neighbours import Values, complete, structural_neighbours
 from nasbo.methods.ascent import box_of, evaluate, maximise_score
 from nasbo.methods.base import Task
-from nasbo.methods.flattened import Values, complete_config
-from nasbo.methods.modelled import IsTaken, SurrogateMethod, Taken, best_by_ei, check_choice
+from nasbo.methods.modelled import IsTaken, SurrogateMethod, Taken, best_by_ei
+from nasbo.methods.options import check_choice
 from nasbo.space import Parameter, Space, Subspace
 from nasbo.surrogates.add_tree import AddTreeGP
 from nasbo.surrogates.base import Observations, Surrogate
@@ -39,11 +39,12 @@ class AddTree(SurrogateMethod):
 
     With ``ei``, log-EI is maximised over the whole paths. With ``ucb`` this is algorithm 2: mean +
     sqrt(beta_t) sd is maximised at each vertex by itself, and the path with the largest sum wins.
-    beta_t = 0.2 d log(2 t), where d is the largest number of parameters on a path (the paper has
-    one beta_t for all vertices). The best path is found by going through the tree from its leaves,
-    so the number of subspaces does not matter. Further configs of a batch take the earlier ones as
-    pending. EI is the default: the vertices' bounds, summed up, count what the vertices of a path
-    cannot tell apart several times, and on Jenatton's function that holds the search in one leaf.
+    beta_t = 0.2 d log(2 t), where t counts the results and d is the dimension of the space in which
+    the bound is maximised: the parameters of the vertex, at least 1. The best path is found by
+    going through the tree from its leaves, so the number of subspaces does not matter. Further
+    configs of a batch take the earlier ones as pending. EI is the default: the vertices' bounds,
+    summed up, count what the vertices of a path cannot tell apart several times, and on Jenatton's
+    function that holds the search in one leaf.
 
     Args:
         space: what to search.
@@ -97,8 +98,7 @@ class VertexBounds:
         self.model = model
         self._seen, self._rng = observations, rng
         self._known: dict[Key, _Vertex] = {}
-        dimension = max(subspace.n_free for subspace in observations.subspaces)
-        self._sds = math.sqrt(0.2 * max(dimension, 1) * math.log(2.0 * len(observations)))
+        self._log_t = math.log(2.0 * len(observations))
 
     def __getitem__(self, key: Key) -> _Vertex:
         if key not in self._known:
@@ -107,10 +107,11 @@ class VertexBounds:
 
     def _maximise(self, key: Key) -> _Vertex:
         box = box_of(self.model.tree.slots.get(key, ()))
+        sds = math.sqrt(0.2 * max(box.n_columns, 1) * self._log_t)
 
         def bound(x: Tensor) -> Tensor:
             mean, variance = self.model.vertex_posterior(key, x)
-            return mean + self._sds * variance.sqrt()
+            return mean + sds * variance.sqrt()
 
         if not box.n_columns:
             only = np.zeros((1, 0))
@@ -171,7 +172,7 @@ def _candidate_subspaces(bounds: VertexBounds, rng: Generator) -> list[Subspace]
     if space.n_subspaces <= MAX_VISITED_SUBSPACES:
         return list(space.subspaces())
     _, values = _BestBelow(bounds).group(space.parameters, ROOT)
-    config = complete_config(space, values, rng)
+    config = complete(space, values, rng)
     best = space.subspace_of(config)
     near = map(space.subspace_of, structural_neighbours(space, best, config, rng))
     return list({other.index: other for other in (best, *near)}.values())

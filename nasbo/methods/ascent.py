@@ -19,6 +19,8 @@ Score = Callable[[Tensor], Tensor]
 """Rows, shape (n, n_columns), to scores, shape (n,), differentiable in the rows."""
 
 CLIMBED = 2
+MAX_CLIMB = 25
+"""So many one-change steps a climb may take."""
 POLISHED = 3
 ITERATIONS = 30
 
@@ -65,7 +67,7 @@ def maximise_score(
 ) -> tuple[Array, Array]:
     """Different rows with large scores, best first, and their scores.
 
-    Steps over one-change neighbours and gradient ascent over the numbers take turns.
+    Climbs over one-change neighbours and gradient ascent over the numbers take turns.
 
     Args:
         box: where the rows live.
@@ -80,11 +82,9 @@ def maximise_score(
         order = np.argsort(-scores, kind="stable")
         x, scores = x[order], scores[order]
         before = scores[0]
-        for step in (_step, _polish):
-            found = step(box, score, x, region)
-            found = found[region.contains(found)]
-            x = np.concatenate([x, found])
-            scores = np.concatenate([scores, evaluate(score, found)])
+        for step in (_climb, _polish):
+            found, values = step(_Pool(box, x, scores), score, region)
+            x, scores = np.concatenate([x, found]), np.concatenate([scores, values])
             order = np.argsort(-scores, kind="stable")
             x, scores = x[order], scores[order]
         if scores[0] <= before + 1e-6 * abs(before):
@@ -127,17 +127,42 @@ def evaluate(score: Score, x: Array) -> Array:
         return np.asarray(score(torch.from_numpy(x)).numpy(), dtype=np.float64)
 
 
-def _step(box: Box, score: Score, x: Array, region: Region) -> Array:
-    """One-change neighbours of the best rows."""
-    if not len(box.discrete):
-        return x[:0]
-    return np.concatenate([box.neighbours(row) for row in x[:CLIMBED]])
+@dataclass(frozen=True)
+class _Pool:
+    """Rows of a box, best first, and their scores."""
+
+    box: Box
+    x: Array
+    scores: Array
 
 
-def _polish(box: Box, score: Score, x: Array, region: Region) -> Array:
+def _climb(pool: _Pool, score: Score, region: Region) -> tuple[Array, Array]:
+    """One-change neighbours of the best rows, then of the best of those while scores rise."""
+    n = CLIMBED if len(pool.box.discrete) else 0
+    tops = list(zip(pool.x[:n], pool.scores[:n], strict=True))
+    rows, values = [pool.x[:0]], [pool.scores[:0]]
+    for _ in range(MAX_CLIMB):
+        near = [pool.box.neighbours(row) for row, _ in tops]
+        near = [some[region.contains(some)] for some in near]
+        if not sum(map(len, near)):
+            break
+        found = evaluate(score, np.concatenate(near))
+        rows += near
+        values.append(found)
+        parts = np.split(found, np.cumsum([len(some) for some in near])[:-1])
+        tops = [
+            (some[np.argmax(part)], part.max())
+            for some, part, (_, height) in zip(near, parts, tops, strict=True)
+            if len(part) and part.max() > height
+        ]
+    return np.concatenate(rows), np.concatenate(values)
+
+
+def _polish(pool: _Pool, score: Score, region: Region) -> tuple[Array, Array]:
     """The best rows after gradient ascent over their continuous columns."""
+    box, x = pool.box, pool.x
     if not len(box.polished):
-        return x[:0]
+        return x[:0], pool.scores[:0]
     base = torch.from_numpy(x[:POLISHED].copy())
     columns = torch.from_numpy(box.polished)
     shape = (len(base), len(box.polished))
@@ -158,4 +183,6 @@ def _polish(box: Box, score: Score, x: Array, region: Region) -> Array:
         options={"maxiter": ITERATIONS, "maxfun": int(1.3 * ITERATIONS)},
     ).x
     moved = base.index_copy(1, columns, torch.from_numpy(end).view(shape))
-    return box.snap(moved.numpy())
+    found = box.snap(moved.numpy())
+    found = found[region.contains(found)]
+    return found, evaluate(score, found)

@@ -30,6 +30,7 @@ from nasbo.surrogates.structured import StructuredGP
 Array = NDArray[np.float64]
 
 PRESETS = ("default", "paper")
+ATTENTION = ("on", "features", "off")
 SWITCH = ("on", "off")
 
 
@@ -49,7 +50,12 @@ class AttnBO(Method):
             section 5 of the paper has 0.01.
         embedding: of the tokens, ``structure`` or ``none`` (appendix E).
         pooling: over the tokens, ``mean`` or ``token`` (appendix E).
-        attention: ``on`` or ``off``: the attention component of the default preset.
+        attention: of the default preset. ``on``: units (the parameters under one father value,
+            blocks of a network) attend to the others of their type; ``off``: each to itself
+            alone; ``features``: also a frozen encoder of the tokens is one more component of the
+            kernel (twice the cost, no gain was measured). ``embedding`` and ``pooling`` are about
+            the encoder, so other values than the first ones mean ``features``.
+        structured: ``off`` leaves the encoder's component alone in the default preset.
         acquisition: ``auto``, ``log_ei``, ``sampled_log_ei`` or ``thompson``.
     """
 
@@ -63,22 +69,28 @@ class AttnBO(Method):
         embedding: str = "structure",
         pooling: str = "mean",
         attention: str | bool = "on",
+        structured: str | bool = "on",
         acquisition: str = "auto",
     ) -> None:
         super().__init__(space, seed)
-        if isinstance(attention, bool):  # YAML reads on and off as booleans
-            attention = "on" if attention else "off"
+        attention, structured = _switch(attention), _switch(structured)
         _check("preset", preset, PRESETS)
         _check("embedding", embedding, EMBEDDINGS)
         _check("pooling", pooling, POOLINGS)
-        _check("attention", attention, SWITCH)
+        _check("attention", attention, ATTENTION)
+        _check("structured", structured, SWITCH)
         self.preset = preset
         self.acquisition = _acquisition(space, acquisition)
         self._settings = AttentionSettings(
             EncoderShape(embedding=cast(Embedding, embedding), pooling=cast(Pooling, pooling)),
             Training(_learning_rate(learning_rate, preset)),
         )
-        self._has_attention = _has_attention(preset, attention)
+        _check_parts(preset, attention, structured)
+        self._is_structured = structured == "on"
+        is_usual = (embedding, pooling) == (EMBEDDINGS[0], POOLINGS[0])
+        if attention == "on" and not (self._is_structured and is_usual):
+            attention = "features"
+        self._attention = attention
         self._structured: StructuredGP | None = None
 
     def propose(self, task: Task) -> list[Suggestion]:
@@ -105,11 +117,12 @@ class AttnBO(Method):
         if self.preset == "paper":
             return AttentionGP(self.space, self._settings, seed)
         if self._structured is None:
-            shape = self._settings.shape
-            frozen = None
-            if self._has_attention:
+            shape, frozen = self._settings.shape, None
+            if self._attention == "features":
                 frozen = FrozenEncoder(self.space, shape.embedding, shape.pooling)
-            self._structured = StructuredGP(self.space, frozen)
+            self._structured = StructuredGP(
+                self.space, frozen, self._is_structured, self._attention != "off"
+            )
         return self._structured
 
 
@@ -157,7 +170,15 @@ def _learning_rate(value: float | None, preset: str) -> float:
     return float(value)
 
 
-def _has_attention(preset: str, attention: str) -> bool:
-    if preset == "paper" and attention == "off":
-        raise NasboError("attention can be 'off' in preset 'default' only")
-    return attention == "on"
+def _switch(value: str | bool) -> str:
+    """YAML reads on and off as booleans."""
+    return ("on" if value else "off") if isinstance(value, bool) else value
+
+
+def _check_parts(preset: str, attention: str, structured: str) -> None:
+    if preset == "paper" and attention != "on":
+        raise NasboError(f"attention can be {attention!r} in preset 'default' only")
+    if preset == "paper" and structured != "on":
+        raise NasboError("structured can be 'off' in preset 'default' only")
+    if structured == "off" and attention == "off":
+        raise NasboError("structured and attention cannot both be 'off': nothing is left")

@@ -5,13 +5,16 @@ from __future__ import annotations
 import itertools
 import logging
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import NDArray
 
 from nasbo.history import History, Source, Trial, config_key
+from nasbo.methods.taken import Taken, limits_of, n_draws
 from nasbo.space import Config, Space, Subspace
 
 if TYPE_CHECKING:
@@ -26,6 +29,8 @@ MANY_SUBSPACES_DESIGN = 24
 """Size of the design beyond that: one config each in subspaces drawn at random."""
 _DRAWS = 100
 _ENUMERABLE = 20_000
+_FEW = 16
+"""Subspaces that are gone through one by one for a last config inside the limits."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,7 @@ class Task:
         rows: (trial, score) in the order of the trial numbers, larger scores are better.
         pending: configs handed out and not ended.
         taken: keys of all configs ever suggested or observed: none of them is wanted again.
+            Configs outside the limits of the search count as taken, too.
         n: how many configs are wanted.
         rng: random numbers of this suggestion; a function of the seed and the count so far.
         torch_seed: the same for torch.
@@ -71,7 +77,14 @@ class Task:
             x=[s.encode(trial.config) for s, (trial, _) in zip(subspaces, self.rows, strict=True)],
             y=np.array([score for _, score in self.rows], dtype=np.float64),
             n_design=sum(1 for _ in itertools.takewhile(bool, is_design)),
+            allows=self._allows(),
         )
+
+    def _allows(self) -> Callable[[Subspace, NDArray[np.float64]], bool] | None:
+        """Whether a place is inside the limits, for those who look for places to start from."""
+        if (allows := limits_of(self.taken)) is None:
+            return None
+        return lambda subspace, x: allows(subspace.decode(x))
 
 
 class Method(ABC):
@@ -80,10 +93,12 @@ class Method(ABC):
     A method keeps nothing that it cannot rebuild from the history.
 
     Attributes:
+        limits: whether a config may be suggested at all; ``None`` where all may.
         is_quick: decides in an instant: it may run in the middle of Tune's event loop, and needs
             no process of its own.
     """
 
+    limits: Callable[[Config], bool] | None = None
     is_quick: ClassVar[bool] = False
 
     def __init__(self, space: Space, seed: int = 0) -> None:
@@ -97,18 +112,19 @@ class Method(ABC):
     def suggest(self, history: History, n: int) -> list[Suggestion]:
         """The next ``n`` configs: what is left of the initial design, then the method's own.
 
-        Fewer come back only when the space has no untried config left.
+        Fewer come back only when the space has no untried config left inside the limits.
         """
         rng = np.random.default_rng([self.seed, history.n_suggested])
-        taken = set(history.keys)
+        taken = Taken(history.keys, self.limits)
         chosen = self._design(history, n, taken, rng)
         missing = n - len(chosen)
         if missing <= 0:
             return chosen
-        pending = [t.config for t in history.open_trials] + [s.config for s in chosen]
+        running = [t.config for t in history.open_trials if t.repeat_of is None]
+        pending = running + [s.config for s in chosen]
         rows = history.rows()
         torch_seed = int(rng.integers(2**31))
-        task = Task(self.space, rows, pending, set(taken), missing, rng, torch_seed)
+        task = Task(self.space, rows, pending, taken.copy(), missing, rng, torch_seed)
         reason = "fewer than two results so far"
         if len(rows) >= 2:
             proposed, reason = self._try_to_propose(task)
@@ -134,10 +150,13 @@ class Method(ABC):
         for _, subspace in open_places(self.space, counts):
             if len(chosen) == n:
                 break
-            config = draw(subspace, taken, rng)
+            config, info = draw(subspace, taken, rng), {}
+            if config is None and self.limits is not None:
+                # The subspace has nothing inside the limits: its place goes to another one.
+                config, info = draw_anywhere(self.space, taken, rng), {"instead_of": subspace.index}
             if config is not None:
                 taken.add(config_key(config))
-                chosen.append(Suggestion(config, "design"))
+                chosen.append(Suggestion(config, "design", info))
         return chosen
 
     def _fill(
@@ -164,7 +183,7 @@ def design_size(space: Space) -> int:
 
 def draw(subspace: Subspace, taken: set[str], rng: Generator) -> Config | None:
     """A uniform untried config of a subspace; ``None`` when there is none left."""
-    for _ in range(_DRAWS):
+    for _ in range(n_draws(taken, _DRAWS)):
         config = subspace.sample_config(rng)
         if config_key(config) not in taken:
             return config
@@ -176,13 +195,14 @@ def draw(subspace: Subspace, taken: set[str], rng: Generator) -> Config | None:
 
 def draw_anywhere(space: Space, taken: set[str], rng: Generator) -> Config | None:
     """A config, uniform over subspaces, then inside; ``None`` when all have been tried."""
-    for _ in range(_DRAWS if space.is_listable else 50 * _DRAWS):
+    usual = _DRAWS if space.is_listable else 50 * _DRAWS
+    for _ in range(n_draws(taken, usual, is_everywhere=True)):
         config = space.sample(rng)
         if config_key(config) not in taken:
             return config
     if not space.is_listable:
         return None
-    for index in rng.permutation(space.n_subspaces):
+    for index in rng.permutation(space.n_subspaces)[: _FEW if limits_of(taken) else None]:
         untried = draw(space.subspace(int(index)), taken, rng)
         if untried is not None:
             return untried

@@ -13,10 +13,10 @@ from nasbo.acquisition import Found, log_ei
 from nasbo.acquisition.box import Box
 from nasbo.acquisition.improvement import score_rows
 from nasbo.acquisition.neighbours import structural_neighbours
-from nasbo.errors import NasboError
 from nasbo.methods.ascent import maximise_score
 from nasbo.methods.base import Method, Suggestion, Task
 from nasbo.methods.modelled import IsTaken, Taken
+from nasbo.methods.options import check_count
 from nasbo.methods.trust_region import Rules, Run, TrustRegion, replay
 from nasbo.space import Config, Space, Subspace
 from nasbo.surrogates.base import Observations
@@ -28,6 +28,7 @@ Place = tuple[Subspace, Array]
 N_SAMPLES = 128
 N_NEIGHBOURS = 32
 N_CLIMBS = 3
+N_CLIMBED_SUBSPACES = 3
 N_RESTART = 256
 UCB_SDS = 1.96
 MIN_BESTS = 3
@@ -64,9 +65,8 @@ class Casmopolitan(Method):
         failure_tolerance: int = 40,
     ) -> None:
         super().__init__(space, seed)
-        if success_tolerance < 1 or failure_tolerance < 1:
-            got = f"{success_tolerance} and {failure_tolerance}"
-            raise NasboError(f"success and failure tolerance must be >= 1, got {got}")
+        check_count("success_tolerance", success_tolerance)
+        check_count("failure_tolerance", failure_tolerance)
         n_choices = MixedGP(space).n_choices
         self.rules = Rules(n_choices, success_tolerance, failure_tolerance)
 
@@ -160,36 +160,51 @@ class Casmopolitan(Method):
 
 def _search(model: MixedGP, region: TrustRegion, task: Task, is_taken: IsTaken) -> Found | None:
     """The untried config of the largest log-EI in the region."""
-    places = _candidates(region, task)
-    scores = np.concatenate(score_rows(model, [(s, x[None]) for s, x in places]))
-    order = np.argsort(-scores, kind="stable")
-    best: Found | None = None
-    for at in order:
-        subspace, x = places[at]
-        if not is_taken(subspace, x):
-            best = Found(subspace, x, float(scores[at]))
-            break
-    for at in order[:N_CLIMBS]:
-        found = _climb(model, region, places[at], is_taken)
-        if found is not None and (best is None or found.score > best.score):
-            best = found
-    return best
+    pools = _candidates(region, task)
+    scores = score_rows(model, pools)
+    tops = sorted(range(len(pools)), key=lambda at: -float(scores[at].max()))[:N_CLIMBED_SUBSPACES]
+    found = []
+    for at in tops:
+        subspace, x = pools[at]
+        starts = x[np.argsort(-scores[at], kind="stable")[:N_CLIMBS]]
+        if subspace.index == region.subspace.index:
+            starts = np.concatenate([starts, subspace.encode(region.config)[None]])
+        found.append(_climb(model, region, (subspace, starts), is_taken))
+    rest = [
+        Found(subspace, row, float(score))
+        for (subspace, x), some in zip(pools, scores, strict=True)
+        for row, score in zip(x, some, strict=True)
+    ]
+    best = max((one for one in found if one is not None), key=_score, default=None)
+    if best is not None:
+        return best
+    untried = (one for one in sorted(rest, key=_score)[::-1] if not is_taken(one.subspace, one.x))
+    return next(untried, None)
+
+
+def _score(found: Found) -> float:
+    return found.score
 
 
 def _candidates(region: TrustRegion, task: Task) -> list[Place]:
-    """Configs drawn inside the region, and those one structural change from its centre."""
+    """Rows drawn inside the region by subspace, and those one structural change from its centre."""
     space = region.space
-    configs = [region.sample(task.rng) for _ in range(N_SAMPLES)]
+    if space.n_subspaces == 1:
+        return [(region.subspace, region.rows(N_SAMPLES, task.rng))]
+    configs = [region.sample(task.rng) for _ in range(N_SAMPLES // 2)]
     if region.radius:
-        centre = region.config
-        near = list(structural_neighbours(space, region.subspace, centre, task.rng))
+        near = list(structural_neighbours(space, region.subspace, region.config, task.rng))
         configs += [near[at] for at in task.rng.permutation(len(near))[:N_NEIGHBOURS]]
-    return [_place(space, config) for config in configs]
+    pools = {region.subspace.index: (region.subspace, [region.rows(N_SAMPLES // 2, task.rng)])}
+    for config in configs:
+        subspace, x = _place(space, config)
+        pools.setdefault(subspace.index, (subspace, []))[1].append(x[None])
+    return [(subspace, np.concatenate(rows)) for subspace, rows in pools.values()]
 
 
 def _climb(model: MixedGP, region: TrustRegion, place: Place, is_taken: IsTaken) -> Found | None:
-    """Interleaved search from one config, inside its subspace and the region."""
-    subspace, x = place
+    """Interleaved search from some rows of a subspace, inside the region."""
+    subspace, starts = place
     box = Box(subspace)
 
     def score(rows: Tensor) -> Tensor:
@@ -197,7 +212,7 @@ def _climb(model: MixedGP, region: TrustRegion, place: Place, is_taken: IsTaken)
         return log_ei(mean, variance, model.incumbent())
 
     inside = region.region(box, model.box_weights(subspace))
-    rows, scores = maximise_score(box, score, x[None], inside)
+    rows, scores = maximise_score(box, score, starts, inside)
     for row, value in zip(rows, scores, strict=True):
         if not is_taken(subspace, row):
             return Found(subspace, row, float(value))

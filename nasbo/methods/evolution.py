@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from numpy.random import Generator
 
-from nasbo.acquisition.neighbours import values_of
+from nasbo.acquisition.neighbours import complete, values_of
 from nasbo.errors import NasboError
 from nasbo.history import Trial, config_key
 from nasbo.methods.base import Method, Suggestion, Task, draw_anywhere
-from nasbo.methods.flattened import complete_config
+from nasbo.methods.options import check_count
 from nasbo.space import Config, Space
 
 POPULATION = 25
@@ -41,13 +41,15 @@ class Evolution(Method):
         tournament: int = TOURNAMENT,
     ) -> None:
         super().__init__(space, seed)
-        if not 1 <= tournament <= population:
-            rule = "1 <= tournament <= population must hold"
+        check_count("population", population)
+        check_count("tournament", tournament)
+        if tournament > population:
+            rule = "tournament <= population must hold"
             raise NasboError(f"{rule}, but got {tournament} and {population}")
         self.population, self.tournament = population, tournament
 
     def propose(self, task: Task) -> list[Suggestion]:
-        taken = set(task.taken)
+        taken = task.taken.copy()
         chosen: list[Suggestion] = []
         while len(chosen) < task.n:
             n_known = len(task.rows) + len(task.pending) + len(chosen)
@@ -90,4 +92,4 @@ def mutate(space: Space, config: Config, rng: Generator) -> Config:
     fresh = slot.parameter.sample(rng)
     while fresh == here:
         fresh = slot.parameter.sample(rng)
-    return complete_config(space, values | {(slot.name, slot.index): fresh}, rng)
+    return complete(space, values | {(slot.name, slot.index): fresh}, rng)

@@ -6,16 +6,11 @@ have parameters of one name with different ranges.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from numpy.random import Generator
-
-from nasbo.errors import ConfigError
 from nasbo.space import Config, Parameter, Space, Subspace, Value
 from nasbo.surrogates.vertices import ROOT, Key, child_keys
-
-Values = dict[tuple[str, int], Value]
 
 
 @dataclass(frozen=True)
@@ -71,58 +66,6 @@ def from_flat(parameter: Parameter, value: int | float) -> Value:
     if parameter.kind == "float":
         return min(max(float(value), parameter.low), parameter.high)
     return int(value) if parameter.kind == "int" else parameter.value_at(int(value))
-
-
-def walk(space: Space, decide: Callable[[Parameter, Key], Value]) -> Config:
-    """A config, decided parameter by parameter, fathers first.
-
-    Args:
-        space: whose tree is walked.
-        decide: a parameter and the vertex where it stands to its value.
-    """
-    config: Config = {}
-
-    def visit(group: Sequence[Parameter], key: Key) -> None:
-        for parameter in group:
-            value = decide(parameter, key)
-            if key[1]:
-                config[parameter.name][key[1] - 1] = value
-            else:
-                config[parameter.name] = value
-            if parameter.is_structural:
-                children = child_keys(parameter, parameter.level_of(value), *key)
-                for name in dict.fromkeys(_names(parameter.repeated)):
-                    config[name] = [None] * len(children)
-                for child in children:
-                    visit(parameter.repeated or parameter.branch(value), child)
-
-    visit(space.parameters, ROOT)
-    return config
-
-
-def complete_config(space: Space, wanted: Values, rng: Generator) -> Config:
-    """A config with the wanted values, by (name, place in the list), where they can be had.
-
-    ``None`` is a value like any other; parameters that are not mentioned are drawn.
-    """
-
-    def decide(parameter: Parameter, key: Key) -> Value:
-        name = parameter.name, key[1]
-        if name in wanted:
-            try:
-                return parameter.canonical(wanted[name])
-            except ConfigError:  # it belongs to a parameter of that name in another branch
-                return parameter.sample(rng)
-        return parameter.sample(rng)
-
-    return walk(space, decide)
-
-
-def _names(group: Sequence[Parameter]) -> Iterator[str]:
-    for parameter in group:
-        yield parameter.name
-        for branch in parameter.branches:
-            yield from _names(branch.parameters)
 
 
 def _flatten(

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from nasbo.acquisition import Found, maximise_per_subspace
 from nasbo.acquisition.choose import MAX_VISITED_SUBSPACES
 from nasbo.acquisition.sampled import promising_subspaces
-from nasbo.errors import NasboError
 from nasbo.history import config_key
 from nasbo.methods.base import Method, Suggestion, Task
 from nasbo.space import Subspace
@@ -105,7 +104,7 @@ class Taken:
     """Whether a config must not be suggested: known before, or added since."""
 
     def __init__(self, task: Task) -> None:
-        self._keys = set(task.taken)
+        self._keys = task.taken.copy()
 
     def __call__(self, subspace: Subspace, x: Array) -> bool:
         return config_key(subspace.decode(x)) in self._keys
@@ -119,9 +118,3 @@ def pending_places(task: Task) -> list[Place]:
     """The running configs as places in their subspaces."""
     subspaces = [task.space.subspace_of(config) for config in task.pending]
     return [(s, s.encode(config)) for s, config in zip(subspaces, task.pending, strict=True)]
-
-
-def check_choice(option: str, value: object, known: tuple[str, ...]) -> None:
-    """Raise a ``NasboError`` that lists the known values of an option."""
-    if value not in known:
-        raise NasboError(f"{option} must be one of {', '.join(known)}, got {value!r}")

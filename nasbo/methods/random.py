@@ -12,7 +12,7 @@ class RandomSearch(Method):
     is_quick = True
 
     def propose(self, task: Task) -> list[Suggestion]:
-        taken = set(task.taken)
+        taken = task.taken.copy()
         chosen: list[Suggestion] = []
         while len(chosen) < task.n:
             config = draw_anywhere(self.space, taken, task.rng)

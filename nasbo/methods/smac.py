@@ -8,10 +8,10 @@ from typing import Any
 
 from nasbo.history import config_key
 from nasbo.methods.base import Method, Suggestion, Task
-from nasbo.methods.flattened import FlatParameter, flat_name, flatten, from_flat, levels_of, walk
+from nasbo.methods.flattened import FlatParameter, flat_name, flatten, from_flat, levels_of
 from nasbo.methods.optional import import_optional
 from nasbo.space import Config, Parameter, Space, Value
-from nasbo.surrogates.vertices import Key
+from nasbo.surrogates.vertices import Key, walk
 
 _TRIES = 20
 _SEED_OF_TRIALS = 0
@@ -37,7 +37,7 @@ class Smac(Method):
         self._kinds = import_optional("ConfigSpace", "smac", "smac")
 
     def propose(self, task: Task) -> list[Suggestion]:
-        taken = set(task.taken)
+        taken = task.taken.copy()
         chosen: list[Suggestion] = []
         with tempfile.TemporaryDirectory() as folder:
             facade = self._facade(task, folder)

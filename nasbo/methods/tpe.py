@@ -7,10 +7,11 @@ from typing import Any
 
 from nasbo.history import config_key
 from nasbo.methods.base import Method, Suggestion, Task
-from nasbo.methods.flattened import flat_name, flatten, from_flat, levels_of, walk
+from nasbo.methods.flattened import flat_name, flatten, from_flat, levels_of
 from nasbo.methods.optional import import_optional
+from nasbo.methods.options import check_switch
 from nasbo.space import Config, Parameter, Space, Value
-from nasbo.surrogates.vertices import Key
+from nasbo.surrogates.vertices import Key, walk
 
 _TRIES = 20
 
@@ -30,13 +31,14 @@ class Tpe(Method):
 
     def __init__(self, space: Space, seed: int = 0, *, multivariate: bool = False) -> None:
         super().__init__(space, seed)
+        check_switch("multivariate", multivariate)
         self.multivariate = multivariate
         self._optuna = import_optional("optuna", "tpe", "bench")
         self._distributions = {f.name: self._distribution(f.parameter) for f in flatten(space)}
 
     def propose(self, task: Task) -> list[Suggestion]:
         study = self._study(task)
-        taken = set(task.taken)
+        taken = task.taken.copy()
         chosen: list[Suggestion] = []
         tries = _TRIES * task.n
         while len(chosen) < task.n and tries:

@@ -16,9 +16,9 @@ from nasbo.methods.modelled import (
     SurrogateMethod,
     Taken,
     best_by_ei,
-    check_choice,
     visited_subspaces,
 )
+from nasbo.methods.options import check_choice
 from nasbo.space import Space, Subspace
 from nasbo.surrogates.base import Observations, Surrogate
 from nasbo.surrogates.tree import FEATURES, TreeGP

@@ -10,9 +10,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from nasbo.acquisition.box import Box
-from nasbo.acquisition.neighbours import values_of
+from nasbo.acquisition.neighbours import Values, complete, values_of
 from nasbo.methods.ascent import Region
-from nasbo.methods.flattened import Values, complete_config
 from nasbo.space import Config, Space, Subspace
 
 Array = NDArray[np.float64]
@@ -148,7 +147,21 @@ class TrustRegion:
                 here = slot.parameter.to_unit(self.centre[slot.name, slot.index])
                 unit = here + self.length * (float(rng.random()) - 0.5)
                 values[slot.name, slot.index] = slot.parameter.from_unit(unit)
-        return complete_config(self.space, values, rng)
+        return complete(self.space, values, rng)
+
+    def rows(self, n: int, rng: Generator) -> Array:
+        """The same within the centre's own subspace, structural values kept: (n, n_free)."""
+        free = self.subspace.free
+        box = Box(self.subspace)
+        here = np.array([s.parameter.to_unit(self.centre[s.name, s.index]) for s in free])
+        is_choice = np.array([s.parameter.kind == "choice" for s in free], dtype=bool)
+        n_choices, shape = int(is_choice.sum()), (n, len(free))
+        changes = rng.integers(min(self.radius, n_choices) + 1, size=(n, 1))
+        ranks = np.where(is_choice, rng.random(shape), 2.0).argsort(1).argsort(1)
+        choices = np.where(ranks < changes, box.draw(n, rng), here)
+        is_moved = rng.random(shape) < MOVED_NUMBERS / max(len(free) - n_choices, 1)
+        numbers = here + is_moved * self.length * (rng.random(shape) - 0.5)
+        return box.snap(np.where(is_choice, choices, numbers))
 
     def region(self, box: Box, weights: Array) -> Region:
         """The part of a subspace's box that lies inside.

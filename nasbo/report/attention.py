@@ -1,8 +1,9 @@
 """A history comes in; what the tokens of the best configs attend to goes out, per subspace.
 
 The map is that of the encoder's first block, mean of its heads (AttnBO paper, appendix D). In the
-preset ``paper`` the deep kernel is trained on the history first; the encoder of the preset
-``default`` is never trained, so its map shows the fixed features that the surrogate is given.
+preset ``paper`` the deep kernel is trained on the history first. The encoder of the preset
+``default`` is never trained: its map shows the fixed features that ``attention=features`` adds to
+the surrogate, and what the structure of the tokens alone gives otherwise.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def attention_maps(
 def best_per_subspace(history: History) -> list[Trial]:
     """The best trial of each subspace that has results, the best first."""
     found: dict[int, tuple[float, Trial]] = {}
-    for trial in history.trials:
+    for trial in history.configs:
         if trial.state == "finished" and trial.value is not None:
             score = history.score(trial.value)
             if trial.subspace not in found or score > found[trial.subspace][0]:

@@ -129,6 +129,23 @@ class Frame:
         return shapes
 
 
+def step_points(curve: Sequence[float], x: Scale, y: Scale) -> list[tuple[float, float]]:
+    """A curve over the places 1, 2, ... as steps: corners where it changes, and its two ends.
+
+    Values that are not numbers, before the first result, are left out.
+    """
+    points: list[tuple[float, float]] = []
+    for place, value in enumerate(curve, start=1):
+        is_news = not points or place == len(curve) or value != curve[place - 2]
+        if math.isnan(value) or not is_news:
+            continue
+        if points:
+            points.append((x(place), points[-1][1]))
+        if not points or y(value) != points[-1][1]:
+            points.append((x(place), y(value)))
+    return points
+
+
 def tick_texts(ticks: Sequence[float]) -> list[str]:
     """Ticks in as few digits as keep them apart."""
     return [number_text(tick) for tick in ticks]

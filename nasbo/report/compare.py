@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 
 from nasbo.errors import NasboError
-from nasbo.report.axes import Frame, Scale, number_text, value_limits
+from nasbo.report.axes import Frame, Scale, number_text, step_points, value_limits
 from nasbo.report.drawing import (
     SERIES,
     Box,
@@ -104,30 +104,21 @@ def _curves(studies: Sequence[Study]) -> Figure:
 
 def _method_curves(studies: Sequence[Study], color: str, x: Scale, y: Scale) -> list[Shape]:
     curves = [study.history.best_so_far() for study in studies]
-    shapes: list[Shape] = [
-        _steps(
-            curve, color, 1.2 if len(curves) > 1 else 2.4, x, y, f"{s.name}, seed {s.sweep.seed}"
-        )
-        for s, curve in zip(studies, curves, strict=True)
-    ]
+    width, opacity = (1.2, 0.55) if len(curves) > 1 else (2.4, 1.0)
+    shapes: list[Shape] = []
+    for study, curve in zip(studies, curves, strict=True):
+        words = f"{study.name}, seed {study.sweep.seed}"
+        shapes.append(Line(step_points(curve, x, y), color, width, opacity, label=words))
     if len(curves) > 1:
-        middle = [median(column) for column in zip(*curves, strict=False)]
+        middle = [_median(column) for column in zip(*curves, strict=False)]
         words = f"median of {len(curves)} sweeps by {studies[0].sweep.method}"
-        shapes.append(_steps(middle, color, 3.0, x, y, words))
+        shapes.append(Line(step_points(middle, x, y), color, 3.0, label=words))
     return shapes
 
 
-def _steps(
-    curve: Sequence[float], color: str, width: float, x: Scale, y: Scale, words: str
-) -> Line:
-    points: list[tuple[float, float]] = []
-    for place, value in enumerate(curve, start=1):
-        if math.isnan(value) or (points and place < len(curve) and value == curve[place - 2]):
-            continue
-        if points:
-            points.append((x(place), points[-1][1]))
-        points.append((x(place), y(value)))
-    return Line(points, color, width, 0.55 if width < 2 else 1.0, label=words)
+def _median(values: Sequence[float]) -> float:
+    """Not a number as long as one of the sweeps has no value."""
+    return math.nan if any(map(math.isnan, values)) else median(values)
 
 
 def _finals(studies: Sequence[Study]) -> Figure:
@@ -177,7 +168,7 @@ def _subspace_shares(studies: Sequence[Study]) -> Figure:
 
 def _share_bar(study: Study, entries: Sequence[tuple[str, str]], level: float) -> list[Shape]:
     colors = dict(entries)
-    counts = Counter(colors.get(study.group(trial), "muted") for trial in study.history.trials)
+    counts = Counter(colors.get(study.group(trial), "muted") for trial in study.history.configs)
     total = max(counts.total(), 1)
     shapes: list[Shape] = []
     left = 150.0

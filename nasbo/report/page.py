@@ -82,7 +82,8 @@ def _figure(figure: Figure) -> str:
     kind = ' class="wide"' if figure.is_wide else ""
     content = figure.html
     if figure.drawing is not None:
-        content = to_svg(figure.drawing, f"{figure.title}. {figure.caption}")
+        svg = to_svg(figure.drawing, f"{figure.title}. {figure.caption}")
+        content = f'<div class="scroll">{svg}</div>'
     return (
         f'<figure{kind} data-figure="{escape(figure.name)}"><h2>{escape(figure.title)}</h2>'
         f"{content}<figcaption><p>{escape(figure.caption)}</p></figcaption></figure>"

@@ -13,7 +13,7 @@ def plot_best_so_far(history: History, path: Path, title: str = "", ylabel: str 
     from matplotlib.figure import Figure
 
     ended = sorted(
-        (t for t in history.trials if not t.is_open), key=lambda t: (t.ended_at or 0.0, t.id)
+        (t for t in history.configs if not t.is_open), key=lambda t: (t.ended_at or 0.0, t.id)
     )
     figure = Figure(figsize=(7, 4), dpi=120, layout="constrained")
     FigureCanvasAgg(figure)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Sequence
 from types import TracebackType
 
 from rich.console import Console, Group, RenderableType
@@ -14,6 +15,9 @@ from rich.text import Text
 from nasbo.history import History, Trial
 
 _BARS = "▁▂▃▄▅▆▇█"
+MAX_RUNNING = 16
+RECENT = 50
+"""The time left is guessed from so many trials that ended last."""
 
 
 class Progress:
@@ -24,11 +28,10 @@ class Progress:
 
     def __init__(self, console: Console, budget: int) -> None:
         self.console, self.budget = console, budget
-        self._began = time.monotonic()
-        self._n_before: int | None = None
-        self._printed: set[int] = set()
+        self._printed: set[int] | None = None
         self._noted = ""
-        self._live = Live(console=console, refresh_per_second=4, transient=True)
+        waiting = _Waiting()
+        self._live = Live(waiting, console=console, refresh_per_second=4, transient=True)
 
     def __enter__(self) -> Progress:
         if self.console.is_terminal:
@@ -46,48 +49,114 @@ class Progress:
 
     def __call__(self, history: History, note: str = "") -> None:
         """Show where the sweep stands, and a note that matters just now."""
-        if self._n_before is None:
-            self._n_before = history.n_ended
+        if self._printed is None:
             self._printed = {t.id for t in history.trials if not t.is_open}
-        self._print_ended(history)
+        self._print_ended(history, self._printed)
         if self.console.is_terminal:
             self._live.update(self._draw(history, note))
         elif note.startswith("waiting") and note != self._noted:
             self.console.print(note, highlight=False)
         self._noted = note
 
-    def _print_ended(self, history: History) -> None:
+    def tell(self, words: str) -> None:
+        """Print something above the display."""
+        self.console.print(Text(words), soft_wrap=True)
+
+    def _print_ended(self, history: History, printed: set[int]) -> None:
         for trial in list(history.trials):
-            if not trial.is_open and trial.id not in self._printed:
-                self._printed.add(trial.id)
+            if not trial.is_open and trial.id not in printed:
+                printed.add(trial.id)
                 self.console.print(Text(trial_line(history, trial, self.budget)))
 
     def _draw(self, history: History, note: str) -> Group:
-        bar = ProgressBar(total=self.budget, completed=history.n_ended, width=40)
-        head = Table.grid(padding=(0, 2))
-        head.add_row(
-            bar,
-            f"{history.n_ended}/{self.budget} trials",
-            f"round {max(len(history.rounds) - 1, 0)}",
-            best_text(history),
-            self._left(history),
-        )
         running = Table.grid(padding=(0, 2))
-        for trial in history.open_trials:
-            if trial.state == "running":
-                place = Text(history.subspace(trial).id)
-                running.add_row(f"  trial {trial.id}", place, _progress(trial))
+        trials = [trial for trial in history.open_trials if trial.state == "running"]
+        for trial in trials[:MAX_RUNNING]:
+            place = name_text(history.subspace(trial).id)
+            running.add_row(f"  trial {trial.id}", place, _progress(trial))
+        if len(trials) > MAX_RUNNING:
+            running.add_row(Text(f"  and {len(trials) - MAX_RUNNING:,} more", "dim"))
         curve = [value for value in history.best_so_far() if value == value]
-        parts: list[RenderableType] = [head, running]
+        left = left_text(history, self.budget)
+        parts: list[RenderableType] = [head_row(history, self.budget, after=left), running]
         parts.append(Text(f"  best so far {sparkline(curve)}", style="dim"))
         return Group(*parts, Text(f"  {note}", style="yellow")) if note else Group(*parts)
 
-    def _left(self, history: History) -> str:
-        n_done = history.n_ended - (self._n_before or 0)
-        if n_done < 1:
-            return "time left: ?"
-        each = (time.monotonic() - self._began) / n_done
-        return f"about {duration(each * max(self.budget - history.n_ended, 0))} left"
+
+class _Waiting:
+    """What is shown until the first look at the history."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+
+    def __rich__(self) -> Text:
+        return Text(f"  waiting for Ray, {duration(time.monotonic() - self._began)}", "dim")
+
+
+def head_row(
+    history: History, budget: int, before: Sequence[str] = (), after: Sequence[str] = ()
+) -> Table:
+    """One line: a bar that gives way where the terminal is narrow, and where the sweep stands.
+
+    Args:
+        history: of the sweep.
+        budget: trials in all.
+        before: words before the bar.
+        after: words at the end.
+    """
+    words = [
+        f"{history.n_ended}/{budget} trials",
+        f"round {max(len(history.rounds) - 1, 0)}",
+        best_text(history),
+        *after,
+    ]
+    grid = Table.grid(padding=(0, 2))
+    for _ in before:
+        grid.add_column(no_wrap=True)
+    grid.add_column(min_width=4, max_width=40)
+    for _ in words:
+        grid.add_column(no_wrap=True)
+    bar = ProgressBar(total=budget, completed=history.n_ended)
+    grid.add_row(*(Text(word, "bold") for word in before), bar, *map(Text, words))
+    return grid
+
+
+def name_text(name: str) -> Text:
+    """A name that is cut where the terminal is narrow, so that a row stays a row."""
+    return Text(name, no_wrap=True, overflow="ellipsis")
+
+
+def left_text(history: History, budget: int) -> list[str]:
+    """Words about the time left, if it can be told."""
+    left = time_left(history, budget)
+    return [] if left is None else [f"about {duration(left)} left"]
+
+
+def time_left(history: History, budget: int) -> float | None:
+    """Seconds until the budget is used, by the pace of the trials that ended last.
+
+    Time counts while a trial ran or the method decided, so that a sweep that was interrupted for
+    the night does not seem slow; trials that were begun again do not tell how long they took.
+    """
+    ended = [trial for trial in history.suggested if trial.ended_at]
+    recent = sorted(ended, key=lambda trial: trial.ended_at or 0.0)[-RECENT:]
+    spans = [(t.started_at, t.ended_at) for t in recent if t.started_at and t.attempts == 1]
+    left = budget - len(ended)
+    if not spans or left <= 0:
+        return None
+    numbers = {trial.round for trial in recent}
+    decisions = sum(one.seconds for one in history.rounds if one.number in numbers)
+    worked = covered([(start, end or start) for start, end in spans])
+    return left * (worked + decisions) / len(recent)
+
+
+def covered(spans: Iterable[tuple[float, float]]) -> float:
+    """How much time the spans cover together."""
+    total, until = 0.0, float("-inf")
+    for start, end in sorted(spans):
+        total += max(end - max(start, until), 0.0)
+        until = max(until, end)
+    return total
 
 
 def trial_line(history: History, trial: Trial, budget: int) -> str:
@@ -95,8 +164,9 @@ def trial_line(history: History, trial: Trial, budget: int) -> str:
     took = ""
     if trial.ended_at and trial.started_at:
         took = f"  {duration(trial.ended_at - trial.started_at)}"
-    what = f"{trial.value:.4f}" if trial.value is not None else f"failed: {trial.cause}"
-    place = f"round {trial.round}  {history.subspace(trial).id}  {trial.source}"
+    what = value_text(trial.value) if trial.value is not None else f"failed: {trial.cause}"
+    when = f"round {trial.round}" if trial.repeat_of is None else f"repeat of {trial.repeat_of}"
+    place = f"{when}  {history.subspace(trial).id}  {trial.source}"
     message = f"  ({trial.message})" if trial.message else ""
     best = best_text(history)
     return f"trial {trial.id:>3} of {budget}  {place}  {what}{took}{message}  {best}"
@@ -104,7 +174,12 @@ def trial_line(history: History, trial: Trial, budget: int) -> str:
 
 def best_text(history: History) -> str:
     best = history.best
-    return "best -" if best is None or best.value is None else f"best {best.value:.4f}"
+    return "best -" if best is None or best.value is None else f"best {value_text(best.value)}"
+
+
+def value_text(value: float) -> str:
+    """A value with four decimals, where these say something."""
+    return f"{value:.4f}" if value == 0 or 1e-3 <= abs(value) < 1e6 else f"{value:.4g}"
 
 
 def duration(seconds: float) -> str:
@@ -115,8 +190,9 @@ def duration(seconds: float) -> str:
 
 
 def sparkline(values: list[float], width: int = 40) -> str:
-    """The last values as a row of bars."""
-    values = values[-width:]
+    """Values as a row of bars, over their whole course."""
+    if len(values) > width:
+        values = [values[place * (len(values) - 1) // (width - 1)] for place in range(width)]
     if not values:
         return ""
     low, span = min(values), max(values) - min(values)
@@ -127,5 +203,5 @@ def sparkline(values: list[float], width: int = 40) -> str:
 def _progress(trial: Trial) -> str:
     epochs = trial.metrics.get("epochs")
     step = f"step {trial.step}" + (f"/{int(epochs)}" if epochs else "")
-    last = f"{trial.curve[-1][1]:.4f}" if trial.curve else ""
+    last = value_text(trial.curve[-1][1]) if trial.curve else ""
     return f"{step}  {last}"

@@ -16,13 +16,16 @@ from nasbo.trainer import Trainer
 def describe_best(history: History, trial: Trial, trainer: Trainer | None) -> RenderableType:
     """The best config and, where the trainer can tell, the network that it stands for."""
     value = "-" if trial.value is None else f"{trial.value:.5g}"
+    if len(trial.values) > 1:
+        value += f", the mean of {' '.join(f'{one:.5g}' for one in trial.values)}"
     title = f"best: trial {trial.id}, value {value} ({history.subspace(trial).id})"
     table = Table(show_header=False, box=None)
     for name, setting in trial.config.items():
         table.add_row(Text(name, "cyan"), Text(_text(setting)))
     parts: list[RenderableType] = [Text(title), table]
     if trainer is not None and trainer.summary is not None:
-        parts += _describe_network(trainer.summary(trial.config))
+        options = history.settings.get("trainer_options") or {}
+        parts += _describe_network(trainer.describe(trial.config, options))
     return Group(*parts)
 
 

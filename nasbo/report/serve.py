@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -111,3 +114,51 @@ def serve_report(folder: Path, port: int, tell: Callable[[str], object]) -> None
             server.serve_forever()
         except KeyboardInterrupt:
             tell("ended")
+
+
+@contextmanager
+def served_report(folder: Path, port: int) -> Iterator[str]:
+    """Serve in a process of its own, so that drawing takes no time from a sweep that runs here.
+
+    Args:
+        folder: of the sweep.
+        port: of the loopback; 0 takes a free one.
+
+    Yields:
+        The report's address. The process ends with the block, or with this process.
+
+    Raises:
+        NasboError: the port cannot be had.
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-m", __name__, str(folder), str(port)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # Ctrl-C is for the sweep
+    )
+    with process:
+        assert process.stdout is not None
+        url = process.stdout.readline().strip()
+        if not url:
+            raise NasboError(f"the live report cannot be served on port {port}")
+        try:
+            yield url
+        finally:
+            process.terminate()
+
+
+def _serve_for_parent() -> None:
+    """Serve until the other end of the standard input is closed, however that process ends."""
+    folder, port = sys.argv[1:]
+    with ReportServer(Path(folder), int(port)) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        print(server.url, flush=True)
+        sys.stdin.read()
+
+
+if __name__ == "__main__":
+    try:
+        _serve_for_parent()
+    except NasboError as error:
+        sys.exit(f"nasbo: {error}")

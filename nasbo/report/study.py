@@ -14,7 +14,6 @@ from nasbo.history import History, Trial
 from nasbo.report.axes import number_text
 from nasbo.report.drawing import SERIES, Drawing
 from nasbo.report.importance import Importance, measure_importance
-from nasbo.space.subspace import plain_text
 from nasbo.storage.mirror import is_running
 from nasbo.sweep import Sweep, read_history, state_of
 from nasbo.trainer import Trainer, load_trainer
@@ -70,7 +69,7 @@ class Study:
     @cached_property
     def ended(self) -> list[Trial]:
         """Trials that have ended, well or badly, in the order of their ends."""
-        ended = [trial for trial in self.history.trials if not trial.is_open]
+        ended = [trial for trial in self.history.configs if not trial.is_open]
         return sorted(ended, key=lambda trial: (trial.ended_at or 0.0, trial.id))
 
     @cached_property
@@ -111,10 +110,8 @@ class Study:
     def group(self, trial: Trial, most: int = len(SERIES)) -> str:
         """The subspace of a trial or, in spaces with more than ``most``, its first choice alone."""
         subspace = self.history.subspace(trial)
-        if self.history.space.n_subspaces <= most or not subspace.choices:
-            return subspace.id
-        name, value = next(iter(subspace.choices.items()))
-        return f"{plain_text(name)}={plain_text(value)}"
+        is_listed = self.history.space.n_subspaces <= most
+        return subspace.id if is_listed else subspace.first_choice
 
     @property
     def grouped(self) -> str:
@@ -127,7 +124,7 @@ class Study:
     @cached_property
     def group_colors(self) -> dict[str, str]:
         """Colours of the groups with most trials; the others share ``muted``."""
-        counts = Counter(self.group(trial) for trial in self.history.trials)
+        counts = Counter(self.group(trial) for trial in self.history.configs)
         n_colored = len(SERIES) if len(counts) <= len(SERIES) else len(SERIES) - 1
         first = {self.group(trial): trial.subspace for trial in reversed(self.history.trials)}
         chosen = [name for name, _ in counts.most_common(n_colored)]
@@ -208,7 +205,7 @@ def summarise(study: Study, trial: Trial) -> dict[str, Any]:
     if study.trainer is None or study.trainer.summary is None:
         return {}
     try:
-        return dict(study.trainer.summary(trial.config))
+        return dict(study.trainer.describe(trial.config, study.sweep.trainer_options))
     except Exception as error:
         what = f"{type(error).__name__}: {error}"[:200]
         raise NoDataError(f"the trainer's summary of trial {trial.id} failed ({what})") from error

@@ -66,7 +66,7 @@ class TensorboardLog:
             return
         self._seen = seen
         self._write_curve(history)
-        for trial in history.trials:
+        for trial in history.configs:
             if is_valued(trial) and trial.id not in self._written:
                 self._written.add(trial.id)
                 self._write_trial(history, trial)

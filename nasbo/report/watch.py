@@ -10,20 +10,25 @@ from pathlib import Path
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
-from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
 from nasbo.history import History, Trial
 from nasbo.journal import JournalFollower
-from nasbo.report.progress import best_text, duration, sparkline
+from nasbo.report.progress import (
+    MAX_RUNNING,
+    RECENT,
+    duration,
+    head_row,
+    left_text,
+    name_text,
+    sparkline,
+    value_text,
+)
 from nasbo.storage.mirror import is_running, pull
 from nasbo.sweep import JOURNAL_FILE, open_folder, state_of
 
 MAX_SUBSPACES = 16
-MAX_RUNNING = 16
-RECENT = 50
-"""The time left is guessed from so many trials that ended last."""
 _WIDTH = 60
 
 
@@ -77,10 +82,10 @@ def places(history: History, is_running: bool = True) -> list[Place]:
     found: dict[int, Place] = {}
     for trial in history.trials:
         place = found.setdefault(trial.subspace, Place(trial.subspace))
-        place.n_trials += 1
+        place.n_trials += trial.repeat_of is None
         place.n_running += is_running and trial.state == "running"
         place.n_failed += trial.state == "failed"
-        if not trial.is_open and trial.value is not None:
+        if not trial.is_open and trial.value is not None and trial.repeat_of is None:
             score = history.score
             if place.best is None or score(trial.value) > score(place.best):
                 place.best = trial.value
@@ -99,7 +104,7 @@ def ei_shares(history: History) -> dict[int, float]:
     if last is None:
         return {}
     scores: dict[int, float] = {}
-    for trial in reversed(history.trials):
+    for trial in reversed(history.configs):
         if trial.round < last and trial.source != "observed":
             break
         score = trial.info.get("log_ei")
@@ -142,17 +147,6 @@ def _most_at_once(spans: list[tuple[float, float]]) -> int:
     return max(most, 1)
 
 
-def time_left(history: History, budget: int, now: float) -> float | None:
-    """Seconds until the budget is used, by the pace of the trials that ended last."""
-    ended = [t for t in history.suggested if t.ended_at]
-    left = budget - len(ended)
-    ended = sorted(ended, key=lambda t: t.ended_at or 0.0)[-RECENT:]
-    if not ended or left <= 0:
-        return None
-    since = min(trial.started_at or trial.suggested_at for trial in ended)
-    return left * max(now - since, 0.0) / len(ended)
-
-
 def draw_status(follower: SweepFollower, now: float | None = None) -> RenderableType:
     """Where a sweep stands, as a picture for the terminal."""
     now = time.time() if now is None else now
@@ -162,7 +156,7 @@ def draw_status(follower: SweepFollower, now: float | None = None) -> Renderable
     if running:
         parts.append(_running_table(history, running, now))
     curve = [value for value in history.best_so_far() if value == value]
-    parts.append(Text(f"best so far {sparkline(_thin(curve), _WIDTH)}", style="dim"))
+    parts.append(Text(f"best so far {sparkline(curve, _WIDTH)}", style="dim"))
     causes = ", ".join(f"{cause} {n}" for cause, n in history.cause_counts().items())
     if causes:
         parts.append(Text(f"failed: {causes}", style="red"))
@@ -171,22 +165,12 @@ def draw_status(follower: SweepFollower, now: float | None = None) -> Renderable
 
 def _head(follower: SweepFollower, state: str, now: float) -> RenderableType:
     history, budget = follower.history, follower.budget
-    words = [
-        f"{history.n_ended}/{budget} trials",
-        f"round {max(len(history.rounds) - 1, 0)}",
-        best_text(history),
-    ]
     share = recent_busy_share(history, now if state == "running" else _last_end(history))
-    if share is not None:
-        words.append(f"busy {share:.0%}")
-    left = time_left(history, budget, now) if state == "running" else None
-    if left is not None:
-        words.append(f"about {duration(left)} left")
-    grid = Table.grid(padding=(0, 2))
-    bar = ProgressBar(total=budget, completed=history.n_ended, width=30)
-    grid.add_row(Text(state, "bold"), bar, *map(Text, words))
+    after = [] if share is None else [f"busy {share:.0%}"]
+    if state == "running":
+        after += left_text(history, budget)
     title = Text(f"{follower.folder}: {follower.sweep.method}", style="bold")
-    return Group(title, grid)
+    return Group(title, head_row(history, budget, [state], after))
 
 
 def _last_end(history: History) -> float:
@@ -197,14 +181,14 @@ def _subspace_table(history: History, state: str) -> Table:
     table = Table(box=None, header_style="bold")
     table.add_column("subspace")
     for name in ("trials", "running", "failed", "best", "EI share"):
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
     shown = places(history, state == "running")
     for place in shown[:MAX_SUBSPACES]:
         name = history.space.subspace(place.index).id
-        best = "-" if place.best is None else f"{place.best:.4g}"
+        best = "-" if place.best is None else value_text(place.best)
         share = "-" if place.ei_share is None else f"{place.ei_share:.0%}"
         counts = (str(n) for n in (place.n_trials, place.n_running, place.n_failed))
-        table.add_row(Text(name), *counts, best, share)
+        table.add_row(name_text(name), *counts, best, share)
     if len(shown) > MAX_SUBSPACES:
         table.add_row(Text(f"and {len(shown) - MAX_SUBSPACES:,} more", "dim"))
     return table
@@ -213,24 +197,17 @@ def _subspace_table(history: History, state: str) -> Table:
 def _running_table(history: History, running: list[Trial], now: float) -> Table:
     table = Table(box=None, header_style="bold")
     for name in ("running", "subspace", "step", "value", "since"):
-        table.add_column(name)
+        table.add_column(name, no_wrap=name != "subspace")
     for trial in running[:MAX_RUNNING]:
         epochs = trial.metrics.get("epochs")
         step = f"{trial.step}" + (f"/{int(epochs)}" if epochs else "")
-        value = f"{trial.curve[-1][1]:.4f}" if trial.curve else "-"
+        value = value_text(trial.curve[-1][1]) if trial.curve else "-"
         since = duration(now - (trial.started_at or now))
-        place = Text(history.subspace(trial).id)
+        place = name_text(history.subspace(trial).id)
         table.add_row(f"trial {trial.id}", place, step, value, since)
     if len(running) > MAX_RUNNING:
         table.add_row(Text(f"and {len(running) - MAX_RUNNING:,} more", "dim"))
     return table
-
-
-def _thin(values: list[float]) -> list[float]:
-    """As many values as the sparkline holds, over the whole course."""
-    if len(values) <= _WIDTH:
-        return values
-    return [values[place * (len(values) - 1) // (_WIDTH - 1)] for place in range(_WIDTH)]
 
 
 def watch(

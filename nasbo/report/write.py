@@ -81,7 +81,7 @@ def _tiles(study: Study) -> list[tuple[str, str]]:
     if study.ranked:
         best = study.ranked[0]
         tiles.insert(0, (number_text(value_of(best), 5), f"best {study.metric}, trial {best.id}"))
-    placed = stays(study.history.suggested, last_time(study))
+    placed = stays(study.history.ran, last_time(study))
     if placed:
         span = max(stay.end for stay in placed)
         tiles.append((duration(span), "from the first start to the last end"))

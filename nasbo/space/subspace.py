@@ -110,6 +110,11 @@ class Subspace:
         parts = (f"{plain_text(n)}={plain_text(value)}" for n, value in self.choices.items())
         return ",".join(parts) or "all"
 
+    @property
+    def first_choice(self) -> str:
+        """The first structural value, e.g. ``algorithm=svm``: many subspaces share it."""
+        return self.id if not self.choices else _first_choice(self.choices)
+
     def decode(self, x: Sequence[float] | Array) -> Config:
         """The config at a place in the unit cube.
 
@@ -177,6 +182,11 @@ def branch_below(branch: str, parameter: Parameter, value: Value) -> str:
     """Path of the branch that a structural parameter opens, as ``Slot.branch`` has it."""
     own = f"{parameter.name}[]" if parameter.repeated else f"{parameter.name}={plain_text(value)}"
     return f"{branch}.{own}" if branch else own
+
+
+def _first_choice(choices: Config) -> str:
+    name, value = next(iter(choices.items()))
+    return f"{plain_text(name)}={plain_text(value)}"
 
 
 def plain_text(value: Any) -> str:

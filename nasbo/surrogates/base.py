@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -25,6 +25,8 @@ class Observations:
         x: the place of each row in its subspace's unit cube, shape (n_free,) each.
         y: scores, larger is better, shape (n,).
         n_design: how many rows at the front belong to the initial design.
+        allows: whether a place of a subspace is inside the limits of the search; ``None`` where
+            there are none.
     """
 
     space: Space
@@ -32,6 +34,7 @@ class Observations:
     x: Sequence[NDArray[np.float64]]
     y: NDArray[np.float64]
     n_design: int = 0
+    allows: Callable[[Subspace, NDArray[np.float64]], bool] | None = None
 
     def __len__(self) -> int:
         return len(self.y)
@@ -97,3 +100,17 @@ def as_batches(subspaces: Sequence[Subspace], x: Sequence[NDArray[np.float64]]) 
             runs.append((subspace, []))
         runs[-1][1].append(row)
     return [(subspace, torch.from_numpy(np.stack(rows))) for subspace, rows in runs]
+
+
+def gathered(batches: Batches) -> tuple[Batches, Tensor]:
+    """All rows of a subspace in one batch, and where each row given stands in them, shape (n,)."""
+    parts: dict[int, tuple[Subspace, list[Tensor], list[Tensor]]] = {}
+    start = 0
+    for subspace, x in batches:
+        _, rows, places = parts.setdefault(subspace.index, (subspace, [], []))
+        rows.append(x)
+        places.append(torch.arange(start, start + len(x)))
+        start += len(x)
+    together = [(subspace, torch.cat(rows)) for subspace, rows, _ in parts.values()]
+    places = [place for _, _, some in parts.values() for place in some]
+    return together, torch.cat(places).argsort()

@@ -1,4 +1,4 @@
-"""Kernels and observed rows come in; hyperparameters of the largest posterior density go out.
+"""Pairs of observed units come in; the posterior density of hyperparameters goes out.
 
 The kernel matrix is linear in the distinct values that its parts take on pairs of active units:
 ``K = incidence @ values``. Pairs of equal distances (most of them, where blocks consist of
@@ -16,17 +16,14 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 from scipy.linalg import lapack
-from scipy.optimize import minimize
 
-from nasbo.surrogates.base import FitError
 from nasbo.surrogates.kernels import Priors
+from nasbo.surrogates.maximum import FAILED
 from nasbo.surrogates.pairs import PairTerm, compress
 
 Array = NDArray[np.float64]
 
 JITTER = 1e-6
-BOUND_SDS = 5.0
-_FAILED = 1e6
 
 
 class Evidence:
@@ -57,7 +54,7 @@ class Evidence:
         K[np.diag_indices(n)] += noise + JITTER
         factor, failed = lapack.dpotrf(K, lower=1)
         if failed:
-            return _FAILED, np.zeros_like(theta)
+            return FAILED, np.zeros_like(theta)
         inverse, _ = lapack.dpotri(factor, lower=1)
         inverse = np.tril(inverse) + np.tril(inverse, -1).T
         alpha = inverse @ y
@@ -70,24 +67,6 @@ class Evidence:
         for cut, part in zip(self._slices, parts, strict=True):
             part.add_gradient(gradient, per_value[cut])
         return float(fit + 0.5 * away @ away), gradient
-
-
-def maximise(evidence: Evidence, priors: Priors, iterations: int) -> Array:
-    """Hyperparameters of the largest posterior density, from the prior means on."""
-    means, sds = np.array(priors.means), np.array(priors.sds)
-    reach = BOUND_SDS * sds
-    result = minimize(
-        evidence,
-        means,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=list(zip(means - reach, means + reach, strict=True)),
-        options={"maxiter": iterations, "maxfun": int(1.3 * iterations)},
-    )
-    if not np.isfinite(result.fun) or result.fun >= _FAILED:
-        raise FitError(f"the evidence must be finite, got {result.fun}")
-    theta: Array = result.x
-    return theta
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nasbo.space import Space, Subspace
-from nasbo.surrogates.base import Batches, Observations, Surrogate
+from nasbo.surrogates.base import Batches, Observations, Surrogate, gathered
 from nasbo.surrogates.correlations import CORRELATIONS, KernelName
 from nasbo.surrogates.exact import Conditioned
 from nasbo.surrogates.kernel_gp import KernelGP, standard_scores
@@ -93,8 +93,10 @@ class IndependentGPs(Surrogate):
         return self._fresh(subspace) if model is None else model
 
     def posteriors(self, batches: Batches) -> tuple[Tensor, Tensor]:
+        batches, order = gathered(batches)
         parts = [self._posterior(subspace, x) for subspace, x in batches]
-        return torch.cat([mean for mean, _ in parts]), torch.cat([var for _, var in parts])
+        means, variances = zip(*parts, strict=True)
+        return torch.cat(means)[order], torch.cat(variances)[order]
 
     def joint_posterior(self, batches: Batches) -> tuple[Tensor, Tensor]:
         owner = [subspace for subspace, x in batches for _ in range(len(x))]

@@ -14,10 +14,10 @@ from torch import Tensor
 
 from nasbo.space import Space, Subspace
 from nasbo.surrogates.base import Batches, FitError, Observations, Surrogate, as_batches
-from nasbo.surrogates.evidence import JITTER
 from nasbo.surrogates.exact import Conditioned
 from nasbo.surrogates.kernels import Priors
-from nasbo.surrogates.marginal import NOISE, Marginal, fit_rows, maximise_density
+from nasbo.surrogates.marginal import JITTER, NOISE, Marginal, fit_rows
+from nasbo.surrogates.maximum import maximise_density
 from nasbo.surrogates.transform import Scale, model_scale
 
 Array = NDArray[np.float64]
@@ -66,7 +66,8 @@ class KernelGP(Surrogate):
 
     def learn(self, subspaces: list[Subspace], x: list[Array], z: Tensor) -> None:
         """The same for scores, shape (n,), that are standardised already."""
-        self.theta = maximise_density(self.marginal(subspaces, x, z), self.priors)
+        density = self.marginal(subspaces, x, z)
+        self.theta = torch.from_numpy(maximise_density(density, self.priors))
         with torch.no_grad():
             self.condition(subspaces, x, z)
 

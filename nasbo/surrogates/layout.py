@@ -3,16 +3,18 @@
 A *column* is a parameter name with its place in a list; parameters of one name and range under
 different fathers share it, since only one of them can be active. A *unit* is the set of parameters
 under one father value, or one element of a repeated list; units with the same columns (but for the
-place in the list) are of one *type*. A *decision* is a structural parameter outside of lists;
-inside a list it belongs to its element's unit.
+place in the list) are of one *type*, and so are units of unique names with the same ranges: x4 and
+x5 in [-1, 1] under two values of one choice often stand for the same thing. A *decision* is a
+structural parameter outside of lists; inside a list it belongs to its element's unit.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -24,6 +26,7 @@ MAX_CACHED_SUBSPACES = 4096
 ONE_HOT = math.sqrt(0.5)  # two different choices are then at distance 1
 
 ColumnKey = tuple[str, int, tuple[Value, ...]]
+Range = tuple[str, float, float, bool, str]
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,7 @@ class Layout:
     def __post_init__(self) -> None:
         self._column_of: dict[ColumnKey, int] = {}
         self._maps: dict[int, _Map] = {}
+        self._ranges: list[Range] = []
         members: dict[tuple[str, int], list[int]] = {}
         for slot in _all_slots(self.space.parameters):
             column = self._add_column(slot)
@@ -146,6 +150,7 @@ class Layout:
         if key not in self._column_of:
             self._column_of[key] = len(self.columns)
             self.columns.append(Column(*key, start=self.n_features))
+            self._ranges.append(_range(slot.parameter))
         return self._column_of[key]
 
     def _group_by_type(self) -> list[list[int]]:
@@ -153,6 +158,18 @@ class Layout:
         for at, unit in enumerate(self.units):
             kinds = tuple(self.columns[number].kind for number in unit.columns)
             types.setdefault(kinds, []).append(at)
+        many = [units for units in types.values() if len(units) > 1]
+        unique = [units[0] for units in types.values() if len(units) == 1]
+        return many + self._group_by_range(unique)
+
+    def _group_by_range(self, unique: Sequence[int]) -> list[list[int]]:
+        """Units of unique names by the ranges of their columns, which are put into that order."""
+        types: dict[tuple[Range, ...], list[int]] = {}
+        for at in unique:
+            unit = self.units[at]
+            columns = sorted(unit.columns, key=lambda c: (self._ranges[c], self.columns[c].name))
+            self.units[at] = replace(unit, columns=tuple(columns))
+            types.setdefault(tuple(self._ranges[c] for c in columns), []).append(at)
         return list(types.values())
 
     def _column(self, slot: Slot) -> Column:
@@ -177,7 +194,7 @@ class Layout:
         )
 
     def _fixed_features(self, subspace: Subspace) -> Tensor:
-        features = torch.zeros(self.n_features, dtype=torch.float64)
+        features = np.zeros(self.n_features)
         for slot in subspace.slots:
             if not slot.is_fixed:
                 continue
@@ -186,18 +203,18 @@ class Layout:
                 features[column.start + slot.parameter.level_of(slot.value)] = ONE_HOT
             else:
                 features[column.start] = slot.parameter.to_unit(slot.value) - 0.5
-        return features
+        return torch.from_numpy(features)
 
     def _active_gates(self, subspace: Subspace) -> Tensor:
-        active = torch.zeros(1 + len(self.units) + len(self.decisions), dtype=torch.bool)
+        active = np.zeros(1 + len(self.units) + len(self.decisions), dtype=bool)
         active[0] = True
         for slot in subspace.slots:
-            key = slot.name, slot.index, _choices(slot.parameter)
             if slot.is_fixed and not slot.index:
+                key = slot.name, slot.index, _choices(slot.parameter)
                 active[self.decision_gate(self.decisions.index(self._column_of[key]))] = True
             else:
                 active[self.unit_gate(self._unit_of[slot.branch, slot.index])] = True
-        return active
+        return torch.from_numpy(active)
 
 
 def _fill(plan: _Map, x: Tensor) -> Tensor:
@@ -221,6 +238,11 @@ def _choices(parameter: Parameter) -> tuple[Value, ...]:
     if parameter.is_structural and parameter.n_levels <= MAX_ONE_HOT_LEVELS:
         return tuple(parameter.value_at(level) for level in range(parameter.n_levels))
     return ()
+
+
+def _range(parameter: Parameter) -> Range:
+    """What a parameter is but for its name; values as text, so that ranges can be sorted."""
+    return parameter.kind, parameter.low, parameter.high, parameter.log, repr(parameter.values)
 
 
 def _all_slots(group: Sequence[Parameter], branch: str = "", index: int = 0) -> Iterator[Slot]:

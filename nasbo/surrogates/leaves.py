@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -14,6 +15,7 @@ from nasbo.surrogates.base import Batches
 from nasbo.surrogates.correlations import CORRELATIONS, KernelName
 from nasbo.surrogates.kernels import Priors, lengthscale_mean, squared_distances
 from nasbo.surrogates.slots import SlotFeatures
+from nasbo.surrogates.tree_evidence import LeafPairs
 from nasbo.surrogates.vertices import Key, VertexTree
 
 N_FOURIER = 16
@@ -135,6 +137,7 @@ class LeafKernels:
     def __init__(
         self, space: Space, design: PathDesign, priors: Priors, kernel: KernelName
     ) -> None:
+        self.name: KernelName = kernel
         self._correlation = CORRELATIONS[kernel]
         self._columns: dict[int, list[int]] = {}
         self._slots: dict[int, SlotFeatures] = {}
@@ -161,6 +164,14 @@ class LeafKernels:
         scale = torch.exp(-theta[self._scales[leaf]])
         distances = squared_distances(left * scale, right * scale)
         return self.variance(theta, leaf) * self._correlation(distances)
+
+    def pairs(self, leaf: int, values: Tensor) -> LeafPairs:
+        """Distances of all pairs of rows, given by their features, for the fit."""
+        scales, owners = np.unique(self._scales[leaf].numpy(), return_inverse=True)
+        distances = np.zeros((len(scales), len(values) ** 2))
+        for owner, column in zip(owners, values.numpy().T, strict=True):
+            distances[owner] += ((column[:, None] - column) ** 2).ravel()
+        return LeafPairs(distances, scales, self._weights[leaf])
 
     def variance(self, theta: Tensor, leaf: int) -> Tensor:
         """Prior variance of a leaf's function, a scalar."""

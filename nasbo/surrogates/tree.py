@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,19 +12,19 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nasbo.space import Space, Subspace
-from nasbo.surrogates.base import Batches, FitError, Observations, Surrogate
+from nasbo.surrogates.base import Batches, FitError, Observations, Surrogate, gathered
 from nasbo.surrogates.correlations import KernelName
-from nasbo.surrogates.evidence import JITTER
 from nasbo.surrogates.exact import MIN_VARIANCE
 from nasbo.surrogates.kernel_gp import standard_scores
 from nasbo.surrogates.kernels import Priors
 from nasbo.surrogates.leaves import LeafKernels, PathDesign
-from nasbo.surrogates.marginal import NOISE, maximise_density
+from nasbo.surrogates.marginal import JITTER, NOISE
+from nasbo.surrogates.maximum import maximise_density
+from nasbo.surrogates.tree_evidence import LeafRows, TreeEvidence, TreeRows
 from nasbo.surrogates.vertices import VertexTree
 
 Array = NDArray[np.float64]
 FEATURES = ("linear", "fourier")
-_FAILED = 1e6
 
 
 @dataclass(frozen=True)
@@ -40,12 +39,11 @@ class _Leaf:
 
 @dataclass(frozen=True)
 class _State:
-    """All leaves, the factor of Lambda_c, Lambda_c^-1 f_c, and -log P(y), for some theta."""
+    """All leaves, the factor of Lambda_c, and Lambda_c^-1 f_c, for some theta."""
 
     leaves: dict[int, _Leaf]
     factor: Tensor
     weights: Tensor
-    loss: Tensor
 
 
 class TreeGP(Surrogate):
@@ -81,34 +79,40 @@ class TreeGP(Surrogate):
         """Find the hyperparameters by MAP and the posterior of weights and leaves."""
         z, self.scale = standard_scores(observations)
         self._take(list(observations.subspaces), list(observations.x), z)
-        self.theta = maximise_density(self.density, self.priors)
+        self.theta = torch.from_numpy(maximise_density(self.evidence(), self.priors))
         with torch.no_grad():
             self._state = self._solve(self.theta)
-            mean, _ = self.posteriors(observations.batches)
+            mean, _ = self.posteriors([(seen, x) for seen, x, _ in self._rows.values()])
         self._incumbent = float(mean.max())
 
-    def density(self, theta: Array) -> tuple[float, Array]:
-        """Negative log posterior density of the hyperparameters (eq. 3, priors), and gradient."""
-        leaf = torch.from_numpy(np.array(theta)).requires_grad_()
-        try:
-            loss = self._solve(leaf).loss
-        except FitError:
-            return _FAILED, np.zeros_like(theta)
-        means = torch.tensor(self.priors.means, dtype=torch.float64)
-        sds = torch.tensor(self.priors.sds, dtype=torch.float64)
-        loss = loss + 0.5 * (((leaf - means) / sds) ** 2).sum()
-        (gradient,) = torch.autograd.grad(loss, leaf)
-        return float(loss.detach()), gradient.numpy()
+    def evidence(self) -> TreeEvidence:
+        """The density of the hyperparameters (eq. 3, and priors) given the rows taken in."""
+        order = sorted(self._rows, key=lambda leaf: leaf in self.kernels)
+        n_bare = sum(leaf not in self.kernels for leaf in order)
+        leaves = [self._leaf_rows(order[:n_bare])] if n_bare else []
+        leaves += [self._leaf_rows([leaf]) for leaf in order[n_bare:]]
+        batches = [self._rows[leaf][:2] for leaf in order]
+        start = torch.tensor(self.priors.means, dtype=torch.float64)
+        fixed = self.design.raw(start, self._table, batches)
+
+        def features(theta: Tensor) -> Tensor:
+            if not self.design.is_fourier:
+                return fixed
+            return self.design.raw(theta, self._table, batches)
+
+        rows = TreeRows(leaves, features, self.design.places(self._table).numpy())
+        return TreeEvidence(rows, self.priors, self.noise, self.kernels.name)
 
     def posteriors(self, batches: Batches) -> tuple[Tensor, Tensor]:
         means, variances = [], []
+        batches, order = gathered(batches)
         for subspace, x in batches:
             z, extra = self._design_rows([(subspace, x)])
             mean, variance, t = self._leaf_posterior(subspace, x, z)
             root = torch.linalg.solve_triangular(self._state.factor, t.T, upper=False)
             means.append(mean + t @ self._state.weights)
             variances.append(variance + (root * root).sum(0) + (extra * extra).sum(1))
-        return torch.cat(means), torch.cat(variances).clamp_min(MIN_VARIANCE)
+        return torch.cat(means)[order], torch.cat(variances).clamp_min(MIN_VARIANCE)[order]
 
     def path_posterior(self, batches: Batches) -> tuple[Tensor, Tensor]:
         """Mean and variance of z' c, the part of the score that the path decides (eq. 6).
@@ -167,45 +171,36 @@ class TreeGP(Surrogate):
             places = [at for at, subspace in enumerate(subspaces) if subspace.index == leaf]
             rows = torch.from_numpy(np.stack([x[at] for at in places]))
             self._rows[leaf] = subspaces[places[0]], rows, y[places]
-        self._places = self.design.places(self._table)
-        self._raw = (
-            {} if self.design.is_fourier else {leaf: self._raw_rows(leaf) for leaf in self._rows}
-        )
+
+    def _leaf_rows(self, leaves: Sequence[int]) -> LeafRows:
+        """The rows of a leaf, or of several without parameters of their own."""
+        y = torch.cat([self._rows[leaf][2] for leaf in leaves]).numpy()
+        if leaves[0] not in self.kernels:
+            return LeafRows(y, None)
+        values = self.kernels.features(leaves[0], self._rows[leaves[0]][1])
+        return LeafRows(y, self.kernels.pairs(leaves[0], values))
 
     def _solve(self, theta: Tensor) -> _State:
-        """Posterior of the weights (section 2.2) and marginal likelihood (2.3)."""
-        noise = theta[self.noise].exp() + JITTER
-        leaves, log_determinant = {}, torch.zeros((), dtype=torch.float64)
-        for leaf in self._rows:
-            leaves[leaf], part = self._whiten(theta, leaf, noise)
-            log_determinant = log_determinant + part
+        """Posterior of the weights (section 2.2)."""
+        leaves = {leaf: self._whiten(theta, leaf) for leaf in self._rows}
         z = torch.cat([leaf.z for leaf in leaves.values()])
         y = torch.cat([leaf.y for leaf in leaves.values()])
         factor = _cholesky(torch.eye(z.shape[1], dtype=z.dtype) + z.T @ z)
         weights = torch.cholesky_solve((z.T @ y)[:, None], factor)[:, 0]
-        loss = 0.5 * (y @ y - (z.T @ y) @ weights) + log_determinant
-        loss = loss + factor.diagonal().log().sum() + 0.5 * len(y) * math.log(2 * math.pi)
-        return _State(leaves, factor, weights, loss)
+        return _State(leaves, factor, weights)
 
-    def _raw_rows(self, leaf: int, theta: Tensor | None = None) -> Tensor:
-        subspace, x, _ = self._rows[leaf]
-        return self.design.raw(
-            x.new_zeros(0) if theta is None else theta, self._table, [(subspace, x)]
-        )
-
-    def _whiten(self, theta: Tensor, leaf: int, noise: Tensor) -> tuple[_Leaf, Tensor]:
-        """A leaf's rows times the inverse factor of M_p, and half of log |M_p|."""
-        _, x, y = self._rows[leaf]
-        raw = self._raw[leaf] if leaf in self._raw else self._raw_rows(leaf, theta)
-        z = raw * (0.5 * theta[self._places]).exp()
+    def _whiten(self, theta: Tensor, leaf: int) -> _Leaf:
+        """A leaf's rows times the inverse factor of M_p."""
+        noise = theta[self.noise].exp() + JITTER
+        subspace, x, y = self._rows[leaf]
+        z = self.design.rows(theta, self._table, [(subspace, x)])
         if leaf not in self.kernels:
-            sd = noise.sqrt()
-            return _Leaf(None, None, z / sd, y / sd), len(y) * sd.log()
+            return _Leaf(None, None, z / noise.sqrt(), y / noise.sqrt())
         values = self.kernels.features(leaf, x)
         K = self.kernels.gram(theta, leaf, values, values)
         factor = _cholesky(K + noise * torch.eye(len(K), dtype=K.dtype))
         solved = torch.linalg.solve_triangular(factor, torch.cat([z, y[:, None]], 1), upper=False)
-        return _Leaf(values, factor, solved[:, :-1], solved[:, -1]), factor.diagonal().log().sum()
+        return _Leaf(values, factor, solved[:, :-1], solved[:, -1])
 
     def _design_rows(self, batches: Batches) -> tuple[Tensor, Tensor]:
         """z of rows for the weights with observations, (n, d), and for those without, (n, e)."""

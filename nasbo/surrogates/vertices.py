@@ -1,4 +1,4 @@
-"""A space comes in; the vertices of its tree, and the path of each subspace through it, go out.
+"""A space comes in; the vertices of its tree, paths through it, and configs along them go out.
 
 A vertex is a place where plain parameters can stand: the root, under one value of a structural
 parameter, or one element of a repeated list. It is known by its branch and its place in the list.
@@ -6,9 +6,9 @@ parameter, or one element of a repeated list. It is known by its branch and its 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from nasbo.space import Parameter, Slot, Space, Subspace
+from nasbo.space import Config, Parameter, Slot, Space, Subspace, Value
 from nasbo.space.subspace import branch_below
 
 Key = tuple[str, int]
@@ -61,6 +61,33 @@ def child_keys(parameter: Parameter, level: int, branch: str, index: int) -> lis
     return [(inner, at) for at in range(1, times + 1)]
 
 
+def walk(space: Space, decide: Callable[[Parameter, Key], Value]) -> Config:
+    """A config, decided parameter by parameter, fathers first.
+
+    Args:
+        space: whose tree is walked.
+        decide: a parameter and the vertex where it stands to its value.
+    """
+    config: Config = {}
+
+    def visit(group: Sequence[Parameter], key: Key) -> None:
+        for parameter in group:
+            value = decide(parameter, key)
+            if key[1]:
+                config[parameter.name][key[1] - 1] = value
+            else:
+                config[parameter.name] = value
+            if parameter.is_structural:
+                children = child_keys(parameter, parameter.level_of(value), *key)
+                for name in dict.fromkeys(_names(parameter.repeated)):
+                    config[name] = [None] * len(children)
+                for child in children:
+                    visit(parameter.repeated or parameter.branch(value), child)
+
+    visit(space.parameters, ROOT)
+    return config
+
+
 def _vertices(
     group: Sequence[Parameter], branch: str = "", index: int = 0
 ) -> Iterator[tuple[Key, tuple[Slot, ...]]]:
@@ -89,3 +116,10 @@ def _path(subspace: Subspace) -> Path:
     if not columns[ROOT]:
         del columns[ROOT]
     return columns
+
+
+def _names(group: Sequence[Parameter]) -> Iterator[str]:
+    for parameter in group:
+        yield parameter.name
+        for branch in parameter.branches:
+            yield from _names(branch.parameters)

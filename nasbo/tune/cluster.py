@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import ray
+from ray.job_config import JobConfig
 
 from nasbo.errors import SweepError
 from nasbo.sweep import Sweep
@@ -32,34 +34,69 @@ _ENVIRONMENT = {
 
 
 @contextmanager
-def connect(sweep: Sweep) -> Iterator[None]:
+def connect(sweep: Sweep, metadata: Mapping[str, str] | None = None) -> Iterator[str]:
     """Join the cluster at the sweep's address, or start Ray on this machine.
 
-    A Ray that is already running in this process is used as it is and left running. A trainer that
+    A Ray that is already running in this process is used as it is and left running. What is given
+    to the block is how to reach Ray's dashboard, or "" where that is not known. A trainer that
     lies in the working folder is shipped to every node of a cluster.
+
+    Args:
+        sweep: its address, slots and resources are used.
+        metadata: what Ray's list of jobs is to say of this one.
     """
     quieten()
     if ray.is_initialized():
-        yield
+        yield ""
         return
     address = sweep.address or os.environ.get("RAY_ADDRESS") or "local"
     try:
-        ray.init(
+        context = ray.init(
             address=address,
-            num_cpus=_local_cpus(sweep) if address == "local" else None,
-            runtime_env=None if address == "local" else _shipped(sweep),
+            **_local_settings(sweep) if address == "local" else {"runtime_env": _shipped(sweep)},
+            job_config=JobConfig(metadata=dict(metadata or {})),
             logging_level=logging.ERROR,
             log_to_driver=False,
         )
-    except (ConnectionError, RuntimeError, ValueError) as error:
+    except Exception as error:  # Ray has no class of its own for a start that took too long
         raise SweepError(f"no Ray at {address}: {error}") from error
     protect_token()
     try:
         _check_resources(sweep)
         check_nodes()
-        yield
+        yield dashboard_words(context.dashboard_url or "", address)
     finally:
         ray.shutdown()
+
+
+def dashboard_words(url: str, address: str) -> str:
+    """How to reach the dashboard, from here and by ssh.
+
+    Args:
+        url: ``127.0.0.1:8265`` as Ray tells it; "" if there is no dashboard.
+        address: of the cluster, or ``local``.
+    """
+    host, _, port = url.rpartition(":")
+    if not port.isdigit():
+        return ""
+    head = socket.gethostname() if address in ("local", "auto") else _host_of(address)
+    token = _token_file()
+    lines = [f"dashboard: http://{url}" + (f" (token: {token})" if token.is_file() else "")]
+    if host in ("127.0.0.1", "localhost"):
+        lines.append(f"  from elsewhere: ssh -N -L {port}:127.0.0.1:{port} {head}")
+    return "\n".join(lines)
+
+
+def _host_of(address: str) -> str:
+    """The head's name in ``host:port`` or ``ray://host:port``."""
+    host = address.rpartition("://")[2].rpartition(":")[0].strip("[]")
+    is_here = host in ("", "127.0.0.1", "localhost")
+    return socket.gethostname() if is_here else host
+
+
+def _local_settings(sweep: Sweep) -> dict[str, Any]:
+    """The dashboard is for this machine alone: the token does not encrypt."""
+    return {"num_cpus": _local_cpus(sweep), "dashboard_host": "127.0.0.1"}
 
 
 def _shipped(sweep: Sweep) -> dict[str, Any] | None:
@@ -91,9 +128,13 @@ def _local_cpus(sweep: Sweep) -> int:
 
 def protect_token() -> None:
     """Ray writes its token readable for everybody."""
-    token = Path(os.environ.get("RAY_AUTH_TOKEN_PATH", Path.home() / ".ray" / "auth_token"))
+    token = _token_file()
     if token.is_file() and token.stat().st_uid == os.getuid():
         token.chmod(0o600)
+
+
+def _token_file() -> Path:
+    return Path(os.environ.get("RAY_AUTH_TOKEN_PATH", Path.home() / ".ray" / "auth_token"))
 
 
 def _check_resources(sweep: Sweep) -> None:

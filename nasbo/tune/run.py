@@ -14,7 +14,6 @@ import shutil
 import signal
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,11 +31,15 @@ from nasbo.sweep import Sweep, read_history
 from nasbo.trainer import Trainer, load_trainer
 from nasbo.tune.cluster import connect, is_shipped
 from nasbo.tune.controller import patient_tune
+from nasbo.tune.metrics import SweepMetrics
+from nasbo.tune.names import job_metadata, named_trainable, sweep_name
+from nasbo.tune.onlookers import Audience, Onlookers
 from nasbo.tune.sweep_search import SweepSearch
 from nasbo.tune.trial import TrialTask, run_trial
 
 logger = logging.getLogger(__name__)
 MAX_PENDING = 4096
+NOBODY = Audience()
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,7 @@ def run_sweep(
     sweep: Sweep,
     space: Space,
     n_trials: int | None = None,
-    watch: Callable[[History, str], Any] | None = None,
+    audience: Audience = NOBODY,
 ) -> Outcome:
     """Run or continue a sweep.
 
@@ -99,7 +102,7 @@ def run_sweep(
         sweep: its settings.
         space: its space.
         n_trials: a new total of trials.
-        watch: called with the history and a note about twice a second, in a thread of its own.
+        audience: who watches.
 
     Raises:
         SweepError: the trainer, the cluster or the folder cannot be used.
@@ -112,13 +115,16 @@ def run_sweep(
             searcher.extend(n_trials)
         if searcher.search.history.n_suggested == 0:
             _warm_start(searcher.search, sweep)
+        metadata = job_metadata(folder, sweep, audience.report_url)
         # Ray brings a handler of its own for SIGTERM when it connects: ours goes on top of it.
         with (
             _terminate_as_interrupt(),
-            connect(sweep),
+            connect(sweep, metadata) as words,
             _terminate_as_interrupt(),
-            _Watch(searcher, watch),
+            _watched(searcher, sweep, folder, audience),
         ):
+            if words and audience.tell:
+                audience.tell(words)
             _fit(searcher, sweep, folder, trainer)
         return _outcome(searcher)
     except KeyboardInterrupt:
@@ -138,10 +144,16 @@ def _fit(searcher: SweepSearch, sweep: Sweep, folder: Path, trainer: Trainer) ->
         options=sweep.trainer_options,
         working_folder="" if is_shipped() else sweep.working_folder,
         report_timeout_s=sweep.report_timeout_s,
+        is_metric_late=_is_metric_late(sweep, trainer),
         url=place.url if place else "",
     )
     tuner = tune.Tuner(
-        tune.with_resources(tune.with_parameters(run_trial, task=task), sweep.needs),
+        named_trainable(
+            tune.with_parameters(run_trial, task=task),
+            sweep_name(folder),
+            sweep.trainer,
+            sweep.needs,
+        ),
         tune_config=tune.TuneConfig(
             search_alg=searcher,
             num_samples=-1,
@@ -167,6 +179,19 @@ def _fit(searcher: SweepSearch, sweep: Sweep, folder: Path, trainer: Trainer) ->
     finally:
         searcher.close()
         shutil.rmtree(folder / ".tune", ignore_errors=True)  # the journal is all that is needed
+
+
+def _is_metric_late(sweep: Sweep, trainer: Trainer) -> bool:
+    """Whether the metric is a finalist's, which may come in the last report only."""
+    if trainer.final_metric is None or sweep.metric in (None, trainer.metric):
+        return False
+    return sweep.metric == trainer.final_metric(sweep.trainer_options)
+
+
+def _watched(searcher: SweepSearch, sweep: Sweep, folder: Path, audience: Audience) -> Onlookers:
+    """Those who look on, and the metrics for Prometheus."""
+    metrics = SweepMetrics(sweep_name(folder), sweep, searcher.slots)
+    return Onlookers(searcher.search.history, searcher.note, (*audience.looks, metrics))
 
 
 def _outcome(searcher: SweepSearch) -> Outcome:
@@ -196,33 +221,6 @@ def _warm_start(search: Search, sweep: Sweep) -> None:
             logger.info("warm start leaves out trial %s: %s", trial.id, error)
     if not n_taken:
         raise SweepError(f"{sweep.warm_start}: no finished trial belongs to this space")
-
-
-class _Watch:
-    """Calls the display from a thread of its own, as the main thread belongs to Tune."""
-
-    def __init__(self, searcher: SweepSearch, watch: Callable[[History, str], Any] | None) -> None:
-        self._searcher, self._watch = searcher, watch
-        self._end = threading.Event()
-        self._thread = threading.Thread(target=self._loop, daemon=True)
-
-    def _loop(self) -> None:
-        while not self._end.wait(0.5):
-            self._show(self._searcher.note())
-
-    def _show(self, note: str) -> None:
-        if self._watch:
-            self._watch(self._searcher.search.history, note)
-
-    def __enter__(self) -> None:
-        if self._watch:
-            self._thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        self._end.set()
-        if self._watch:
-            self._thread.join()
-            self._show("")
 
 
 class _terminate_as_interrupt:  # noqa: N801

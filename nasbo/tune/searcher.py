@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +64,7 @@ class NasboSearch(Searcher):
         deadline_s: seconds after which the next round opens anyhow.
         gpus: for the surrogate.
         threads: for the surrogate.
+        limits: whether a config may be suggested at all; it is called in another process, too.
     """
 
     _metric: str | None
@@ -86,8 +87,10 @@ class NasboSearch(Searcher):
         deadline_s: float | None = None,
         gpus: float = 0,
         threads: int = 1,
+        limits: Callable[[Config], bool] | None = None,
     ) -> None:
         super().__init__(metric=metric, mode=mode)
+        self._limits = limits
         if schedule not in ("round", "async"):
             raise NasboError(f"schedule must be 'round' or 'async', got {schedule!r}")
         self.space = load_space(space)
@@ -103,7 +106,15 @@ class NasboSearch(Searcher):
 
     def _new_search(self, past: Sequence[Event] = ()) -> Search:
         mode = self._mode or "min"
-        return Search(self.space, self._method, mode, self._seed, past=past, **self._options)
+        return Search(
+            self.space,
+            self._method,
+            mode,
+            self._seed,
+            past=past,
+            limits=self._limits,
+            **self._options,
+        )
 
     def _start(self, search: Search) -> None:
         self.search = search
@@ -261,7 +272,7 @@ class NasboSearch(Searcher):
         except RuntimeError as error:
             logger.warning("%s; suggesting at random", error)
             n = max(self.rounds.wanted(self.slots()), 1)
-            decided = (_random(self.search, self._seed, n, str(error)), 0.0)
+            decided = (self._random(n, str(error)), 0.0)
         if decided is not None:
             self.rounds.add(*decided, self._unseen)
 
@@ -273,8 +284,15 @@ class NasboSearch(Searcher):
             self._method,
             self._seed,
             self._options,
+            limits=self._limits,
             **self._resources,  # type: ignore[arg-type]
         )
+
+    def _random(self, n: int, reason: str) -> list[Suggestion]:
+        method = RandomSearch(self.space, self._seed)
+        method.limits = self._limits
+        drawn = method.suggest(self.search.history, n)
+        return [Suggestion(item.config, "fallback", {"reason": reason}) for item in drawn]
 
     def _guard(self, call: Any, *arguments: Any) -> None:
         """Nothing may be raised into Tune: it would end the run and kill every trial."""
@@ -343,8 +361,3 @@ def _number(value: Any) -> float | None:
     except (TypeError, ValueError):
         return None
     return number if abs(number) < float("inf") else None
-
-
-def _random(search: Search, seed: int, n: int, reason: str) -> list[Suggestion]:
-    drawn = RandomSearch(search.space, seed).suggest(search.history, n)
-    return [Suggestion(item.config, "fallback", {"reason": reason}) for item in drawn]

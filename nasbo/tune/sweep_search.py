@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,13 @@ from nasbo.search import Search
 from nasbo.space import Space
 from nasbo.storage.mirror import open_journal, place_of
 from nasbo.storage.trial_files import fetch_files
-from nasbo.sweep import Sweep
+from nasbo.sweep import Sweep, limits_of, trial_folder, trial_name
 from nasbo.trainer import Trainer, cause_of
 from nasbo.tune.cluster import Capacity
 from nasbo.tune.endings import cause_of_loss, is_storage_error, should_retry
+from nasbo.tune.names import sweep_name
 from nasbo.tune.searcher import NasboSearch
+from nasbo.tune.thinker import Recipe
 from nasbo.tune.trial import (
     CAUSE,
     MESSAGE,
@@ -25,8 +28,6 @@ from nasbo.tune.trial import (
     VALUE,
     WORKER_FILE,
     prune_checkpoints,
-    trial_folder,
-    trial_name,
 )
 
 logger = logging.getLogger(__name__)
@@ -43,6 +44,7 @@ class SweepSearch(NasboSearch):
         self.error: JournalError | None = None
         self._losses_in_a_row = 0
         self._capacity = Capacity(sweep)
+        self._own_limits = limits_of(sweep)
         self._fingerprints: dict[str, int] = {}
         self._failures_in_a_row = 0
         self._last_failure = ""
@@ -57,6 +59,7 @@ class SweepSearch(NasboSearch):
             batch=sweep.batch,
             share=sweep.share,
             deadline_s=sweep.deadline_s,
+            limits=self._own_limits,
         )
         ended = [t for t in self.search.history.suggested if not t.is_open]
         self._kept = {trial.id for trial in ended}
@@ -74,6 +77,7 @@ class SweepSearch(NasboSearch):
             sweep.seed,
             journal=open_journal(self._folder),
             notes=sweep.notes(),
+            limits=self._limits,
             **sweep.method_options,
         )
         budget = search.history.budget or sweep.trials
@@ -88,6 +92,9 @@ class SweepSearch(NasboSearch):
 
     def slots(self) -> int:
         return self._capacity.slots()
+
+    def _recipe(self) -> Recipe:
+        return replace(super()._recipe(), sweep=sweep_name(self._folder))
 
     def __getstate__(self) -> dict[str, Any]:
         """What Tune pickles beside its own state; a sweep never comes back from there."""
@@ -146,16 +153,20 @@ class SweepSearch(NasboSearch):
 
     def _cost(self, trial: Trial) -> float:
         """Floating-point operations, where the trainer's ``summary`` has them."""
-        if self._trainer.summary is None:
-            return 0.0
         try:
-            return float(self._trainer.summary(trial.config).get("flops", 0.0))
+            options = self._sweep.trainer_options
+            return float(self._trainer.describe(trial.config, options).get("flops", 0.0))
         except Exception as error:
             logger.info("no cost known for trial %s: %s", trial.id, error)
             return 0.0
 
     def _screen(self, trial: Trial) -> bool:
         """Invalid configs and known networks end here, without a worker."""
+        broken = self._own_limits.violation(trial.config) if self._own_limits else None
+        if broken is not None:
+            self.search.tell(trial, error="invalid", message=f"constraint: {broken}")
+            self._after_end(trial.id)
+            return True
         try:
             if self._trainer.check:
                 self._trainer.check(trial.config)
@@ -168,14 +179,13 @@ class SweepSearch(NasboSearch):
         return self._answer_known(trial)
 
     def _answer_known(self, trial: Trial) -> bool:
-        if self._trainer.fingerprint is None:
+        if self._trainer.fingerprint is None or trial.repeat_of is not None:
             return False
         key = self._trainer.fingerprint(trial.config)
         twin = self.search.history.trials[self._fingerprints.setdefault(key, trial.id)]
         if twin.id == trial.id or twin.state != "finished":
             return False
-        same = f"the same network as trial {twin.id}"
-        self.search.tell(trial, twin.value, metrics=twin.metrics, step=twin.step, message=same)
+        self.search.answer(trial, twin)
         return True
 
     def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:

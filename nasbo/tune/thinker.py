@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,8 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from nasbo.history import Event, History, Mode
 from nasbo.methods import Suggestion, make_method
-from nasbo.space import Space
+from nasbo.space import Config, Space
+from nasbo.tune.names import named_actor
 
 logger = logging.getLogger(__name__)
 MAX_LOSSES = 3
@@ -28,8 +29,10 @@ class Recipe:
     method: str
     seed: int = 0
     options: dict[str, Any] = field(default_factory=dict)
+    sweep: str = ""
     gpus: float = 0
     threads: int = 1
+    limits: Callable[[Config], bool] | None = None
 
 
 class Mind:
@@ -38,6 +41,7 @@ class Mind:
     def __init__(self, recipe: Recipe) -> None:
         self.history = History(recipe.space, recipe.mode)
         self.method = make_method(recipe.method, recipe.space, recipe.seed, **recipe.options)
+        self.method.limits = recipe.limits
 
     def suggest(self, events: Sequence[Event], n: int) -> tuple[list[Suggestion], float]:
         """Take in what happened since the last call, then decide on ``n`` configs."""
@@ -109,11 +113,10 @@ def _start(recipe: Recipe) -> Any:
     node = ray.get_runtime_context().get_node_id()
     threads = {"OMP_NUM_THREADS": str(recipe.threads)}
     return (
-        ray.remote(Mind)
+        ray.remote(named_actor(Mind, recipe.sweep, recipe.method))
         .options(
             num_cpus=0,
             num_gpus=recipe.gpus,
-            name=None,
             scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=True),
             runtime_env={"env_vars": threads},
         )

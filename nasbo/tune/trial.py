@@ -24,7 +24,7 @@ from nasbo.history import Trial
 from nasbo.storage.mirror import place_of
 from nasbo.storage.place import Place
 from nasbo.storage.trial_files import TrialFiles, delete_files
-from nasbo.sweep import Sweep
+from nasbo.sweep import Sweep, trial_folder, trial_name
 from nasbo.trainer import cause_of, load_trainer
 from nasbo.tune.preparation import prepare_node
 
@@ -36,7 +36,10 @@ VALUE, CAUSE, MESSAGE = "nasbo_value", "nasbo_cause", "nasbo_message"
 
 @dataclass(frozen=True)
 class TrialTask:
-    """What all trials of a sweep share."""
+    """What all trials of a sweep share.
+
+    ``is_metric_late`` says that only the last report has the metric.
+    """
 
     folder: str
     trainer: str
@@ -45,17 +48,8 @@ class TrialTask:
     options: dict[str, Any] = field(default_factory=dict)
     working_folder: str = ""
     report_timeout_s: float | None = None
+    is_metric_late: bool = False
     url: str = ""
-
-
-def trial_name(number: int) -> str:
-    """A trial's folder inside the sweep's."""
-    return f"trials/{number:05d}"
-
-
-def trial_folder(sweep_folder: str | os.PathLike[str], number: int) -> Path:
-    """Where a trial keeps its checkpoints and logs."""
-    return Path(sweep_folder) / trial_name(number)
 
 
 def _open_files(task: TrialTask, number: int) -> TrialFiles | None:
@@ -101,13 +95,14 @@ class TuneSession:
         self.options: Mapping[str, Any] = task.options
         self.n_out_of_memory = n_out_of_memory
         self.has_reported = False
-        self._metric = task.metric
+        self._metric, self._is_metric_late = task.metric, task.is_metric_late
         store = self.store if self._files else None
         self._watchdog = Watchdog(self.folder / TIMEOUT_FILE, task.report_timeout_s, store)
 
     def report(self, metrics: dict[str, float]) -> None:
         """Hand the metrics to Tune, with the one that drives the search under its own key."""
-        value = pick_value(metrics, self._metric)
+        is_early = self._is_metric_late and self._metric not in metrics
+        value = math.nan if is_early else pick_value(metrics, self._metric)
         self.has_reported = True
         with self._watchdog.paused():  # the driver's time is not the trial's
             self.store()

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner, Result
 
-from nasbo.bench.addtree_regression import Regression, main, measure, small_balanced
+from nasbo.bench.addtree_regression import Regression, measure, small_balanced
+from nasbo.cli import cli
 
 
 def test_sharing_needs_fewer_observations() -> None:
@@ -32,11 +34,29 @@ def test_needed_is_the_first_size_that_will_do() -> None:
     assert found.needed("b") is None
 
 
-def test_command_writes_plot_and_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    main(["--out", str(tmp_path / "figure.png"), "--seeds", "1", "--sizes", "8", "12"])
+def call(*words: str | int | Path) -> Result:
+    return CliRunner().invoke(cli, ["bench", "figure4", *map(str, words)])
+
+
+def test_command_writes_plot_and_table(tmp_path: Path) -> None:
+    done = call("--out", tmp_path / "figure.png", "--seeds", 1, "--size", 8, "--size", 12)
+    assert done.exit_code == 0, done.output
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
     with (tmp_path / "figure.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 3 * 2
     assert {row["model"] for row in rows} == {"addtree", "independent", "tree"}
-    assert "addtree" in capsys.readouterr().out
+    assert "addtree      MSE <= 0.0001" in done.output
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["--out", "figure.doc"], "the plot must end in .png or .pdf or .svg, got 'figure.doc'"),
+        (["--seeds", "0"], "seeds >= 1 and sizes >= 2 must hold, but got 0"),
+    ],
+)
+def test_bad_input_is_refused_before_anything_is_measured(words: list[str], text: str) -> None:
+    done = call(*words)
+    assert done.exit_code == 2
+    assert text in done.output

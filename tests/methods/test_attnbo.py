@@ -40,7 +40,10 @@ def after_design(space: str = "simulation", seed: int = 0, **options: Any) -> Se
         ({"preset": "huge"}, "preset must be one of default, paper, got 'huge'"),
         ({"embedding": "names"}, "embedding must be one of structure, none"),
         ({"pooling": "max"}, "pooling must be one of mean, token"),
-        ({"attention": "maybe"}, "attention must be one of on, off"),
+        ({"attention": "maybe"}, "attention must be one of on, features, off"),
+        ({"structured": "maybe"}, "structured must be one of on, off"),
+        ({"structured": "off", "attention": "off"}, "structured and attention cannot both"),
+        ({"preset": "paper", "structured": False}, "structured can be 'off' in preset 'default'"),
         ({"acquisition": "ucb"}, "acquisition must be one of auto, log_ei"),
         ({"learning_rate": 0.01}, "learning_rate is for preset 'paper'"),
         ({"preset": "paper", "learning_rate": -1}, "0 < learning_rate"),
@@ -68,9 +71,13 @@ def test_options_reach_the_surrogates() -> None:
     assert paper.seed == 7
     sizes = {
         attention: len(AttnBO(space, attention=attention).make_surrogate().priors.means)
-        for attention in (True, False, "off")
+        for attention in (True, False, "off", "features")
     }
-    assert sizes[True] == sizes[False] + 2 == sizes["off"] + 2
+    assert sizes["features"] == sizes[True] + 2
+    assert sizes[False] == sizes["off"]
+    alone = AttnBO(space, structured="off").make_surrogate()
+    assert len(alone.priors.means) == 3  # lengthscale, weight, noise
+    assert AttnBO(space, embedding="none").make_surrogate()._encode is not None
 
 
 def test_round_has_the_best_config_of_every_subspace() -> None:
@@ -119,7 +126,15 @@ def test_constant_scores_do_not_need_a_fallback() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"attention": "off"}, {"embedding": "none"}, {"acquisition": "thompson"}]
+    "options",
+    [
+        {"attention": "off"},
+        {"attention": "features"},
+        {"structured": "off"},
+        {"embedding": "none"},
+        {"pooling": "token"},
+        {"acquisition": "thompson"},
+    ],
 )
 def test_variants_run(options: dict[str, Any]) -> None:
     trials = after_design(**options).ask(2)

@@ -19,22 +19,24 @@ def test_hyperparameters_are_draws_not_the_maximum() -> None:
     x = list(subspace.sample(12, rng))
     z = torch.from_numpy(np.sin(5 * np.stack(x)[:, 1]))
     drawn = []
-    for seed in (0, 0, 1):
+    for seed in (0, *range(24)):
         model = SubspaceGP(space, subspace)
         learn_by_slices(model, [subspace] * 12, x, z, np.random.default_rng(seed))
         drawn.append(model.theta)
     best = SubspaceGP(space, subspace)
     best.learn([subspace] * 12, x, z)
     assert torch.equal(drawn[0], drawn[1])
-    assert not torch.equal(drawn[0], drawn[2])
+    assert not torch.equal(drawn[1], drawn[2])
     density = best.marginal([subspace] * 12, x, z)
-    assert density.value(best.theta.numpy()) < density.value(drawn[0].numpy())
-    assert density.value(drawn[0].numpy()) < density.value(best.theta.numpy()) + 15
+    lost = [density.value(d.numpy()) - density.value(best.theta.numpy()) for d in drawn[1:]]
+    assert min(lost) > 0
+    # Draws from a normal density of d dimensions lose d / 2 in the mean: here d = 4.
+    assert 1.0 < np.mean(lost) < 4.0
 
 
 def test_draws_visit_several_arms_and_improve() -> None:
     search = searched("bandits", 18, seed=1)
     values = [trial.value for trial in search.trials if trial.value is not None]
     arms = [trial.subspace for trial in search.trials[8:]]
-    assert len(set(arms)) >= 2
+    assert len(set(arms)) >= 3
     assert min(values[8:]) < min(values[:8])

@@ -5,19 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nasbo.acquisition.neighbours import values_of
+from nasbo.acquisition.neighbours import complete, values_of
 from nasbo.errors import NasboError
 from nasbo.methods.flattened import (
-    complete_config,
     flat_name,
     flatten,
     from_flat,
     levels_of,
-    walk,
 )
 from nasbo.methods.optional import import_optional
 from nasbo.space import Parameter, Space, Value
-from nasbo.surrogates.vertices import Key
+from nasbo.surrogates.vertices import Key, walk
 
 
 def test_configs_come_back(any_space: Space) -> None:
@@ -33,7 +31,7 @@ def test_configs_come_back(any_space: Space) -> None:
 
         assert walk(any_space, decide) == config
         values = values_of(any_space.subspace_of(config), config)
-        assert complete_config(any_space, values, rng) == config
+        assert complete(any_space, values, rng) == config
 
 
 def test_exactly_the_parameters_exist_whose_fathers_say_so(any_space: Space) -> None:

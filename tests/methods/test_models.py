@@ -14,24 +14,25 @@ from .functions import searched
 
 
 @pytest.mark.parametrize(
-    ("method", "options", "bound"),
+    ("method", "options", "n", "bound"),
     [
-        ("gp", {}, 0.21),
-        ("independent", {}, 0.21),
-        ("arc", {}, 0.21),
-        ("addtree", {}, 0.11),
-        ("addtree", {"acquisition": "ucb"}, 0.31),
-        ("tree", {}, 0.11),
-        ("tree", {"acquisition": "full"}, 0.21),
-        ("tree", {"features": "fourier"}, 0.21),
-        ("bandits", {}, 0.35),
-        ("casmopolitan", {}, 0.31),
+        ("gp", {}, 14, 0.11),
+        ("independent", {}, 14, 0.11),
+        ("arc", {}, 18, 0.11),
+        ("addtree", {}, 14, 0.11),
+        ("addtree", {"acquisition": "ucb"}, 14, 0.11),
+        ("tree", {}, 14, 0.11),
+        ("tree", {"acquisition": "full"}, 14, 0.11),
+        ("tree", {"features": "fourier"}, 14, 0.11),
+        ("bandits", {}, 22, 0.21),
+        ("casmopolitan", {}, 14, 0.11),
     ],
 )
 def test_it_comes_close_to_the_best_of_a_leaf(
-    method: str, options: dict[str, Any], bound: float
+    method: str, options: dict[str, Any], n: int, bound: float
 ) -> None:
-    search = searched(method, 14, **options)
+    """The leaves' least values are 0.1 to 0.4; random search is at 0.29 to 0.75 after 14."""
+    search = searched(method, n, **options)
     assert search.best.value is not None
     assert search.best.value < bound
     assert {trial.source for trial in search.trials} == {"design", "model"}
@@ -58,8 +59,16 @@ def test_suggestions_tell_what_was_thought_of_them(method: str, score: str) -> N
         ("addtree", {"kernel": "rbf"}, "kernel must be one of se, matern, got 'rbf'"),
         ("tree", {"acquisition": "ei"}, "acquisition must be one of two_step, full"),
         ("tree", {"features": "cubic"}, "features must be one of linear, fourier"),
-        ("evolution", {"tournament": 30}, "1 <= tournament <= population must hold"),
-        ("casmopolitan", {"failure_tolerance": 0}, "tolerance must be >= 1, got 3 and 0"),
+        ("evolution", {"tournament": 30}, "tournament <= population must hold, but got 30 and 25"),
+        ("evolution", {"population": "many"}, "population must be an integer >= 1, got 'many'"),
+        ("evolution", {"tournament": True}, "tournament must be an integer >= 1, got True"),
+        ("independent", {"kernel": "rbf"}, "kernel must be one of se, matern, got 'rbf'"),
+        ("tpe", {"multivariate": "yes"}, "multivariate must be true or false, got 'yes'"),
+        (
+            "casmopolitan",
+            {"failure_tolerance": 0},
+            "tolerance must be an integer >= 1, got 0",
+        ),
     ],
 )
 def test_bad_options_are_refused(

@@ -6,7 +6,15 @@ import math
 
 import pytest
 
-from nasbo.report.axes import Frame, Scale, limits, log_limits, number_text, value_limits
+from nasbo.report.axes import (
+    Frame,
+    Scale,
+    limits,
+    log_limits,
+    number_text,
+    step_points,
+    value_limits,
+)
 from nasbo.report.drawing import Line, Words
 
 
@@ -85,3 +93,13 @@ def test_frame_draws_a_grid_line_and_words_per_tick() -> None:
 )  # fmt: skip
 def test_numbers_in_few_characters(value: float, text: str) -> None:
     assert number_text(value) == text
+
+
+def test_steps_have_corners_where_the_curve_changes() -> None:
+    x, y = Scale(0, 10, 0, 100), Scale(0, 10, 0, 100)
+    nan = math.nan
+    assert step_points([nan, 5.0, 5.0, 5.0, 3.0, 3.0], x, y) == [
+        (20, 50), (50, 50), (50, 30), (60, 30),
+    ]  # fmt: skip
+    assert step_points([nan, nan], x, y) == []
+    assert step_points([7.0], x, y) == [(10, 70)]

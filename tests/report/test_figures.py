@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import shlex
 from dataclasses import fields
 from itertools import pairwise
@@ -182,6 +183,7 @@ def test_architecture_tells_operations_and_sizes(study: Study) -> None:
     words = _words(_drawing(study, "architectures"))
     assert words.count("stem") == words.count("head") == 3
     assert any("→" in text for text in words)
+    assert sum(text.count("as trained)") for text in words) == 2 * 3
     row = {"op": "conv", "kernel": 5, "stride": 2, "in_channels": 8, "out_channels": 16,
            "layers": 2, "expansion": 6, "se_ratio": 8}  # fmt: skip
     assert block_lines(row) == ["conv", "5×5 /2", "8 → 16", "2 layers", "expand 6", "SE 1/8"]
@@ -250,6 +252,18 @@ def test_running_trials_reach_to_the_last_event(tmp_path: Path) -> None:
     FIGURES["timeline"](study)
 
 
+def test_versions_are_those_of_the_start(tmp_path: Path) -> None:
+    study = _poor(tmp_path)
+    study.history.settings["versions"] = {"ray": "1.2.3"}
+    figure = FIGURES["settings"](study)
+    assert "<p>ray 1.2.3</p>" in figure.html
+    assert "with which the sweep began" in figure.caption
+    del study.history.settings["versions"]
+    figure = FIGURES["settings"](study)
+    assert f"Python {platform.python_version()}" in figure.html
+    assert "with which this page was made" in figure.caption
+
+
 def test_command_repeats_the_sweep(tmp_path: Path) -> None:
     study = _poor(
         tmp_path, seed=3, batch=2, method_options={"preset": "paper"}, time_limit_s=90.0,
@@ -270,16 +284,20 @@ def test_command_gives_every_setting_an_option_that_exists(tmp_path: Path) -> No
         "schedule": "async", "cpus_per_trial": 2, "gpus_per_trial": 0.5, "max_failures": 1,
         "max_failures_in_a_row": 4, "report_timeout_s": 60.0, "keep_checkpoints": 1,
         "stop_at": 0.123456789, "warm_start": "other", "method_options": {"preset": "paper"},
-        "trainer_options": {"recipe": "proxy"},
+        "trainer_options": {"recipe": "proxy"}, "constraints": ["params <= 1e6", "flops<=2e8"],
+        "repeats": 2, "repeat_top": 4,
     }  # fmt: skip
     study = _poor(tmp_path, **every)
-    untold = {"space", "trainer", "trials", "method", "metric", "mode", "address", "working_folder"}
+    untold = {"space", "trainer", "trials", "method", "metric", "mode"}
+    untold |= {"address", "working_folder", "provenance"}
     assert {item.name for item in fields(Sweep)} == set(every) | untold
     _, _, *words = shlex.split(repeat_command(study))
     parsed = cli.commands["run"].make_context("run", words).params
     for name, value in every.items():
         told = parsed[name]
-        if isinstance(value, dict):
+        if isinstance(value, list):
+            assert told == tuple(value)
+        elif isinstance(value, dict):
             assert told == tuple(f"{key}={item}" for key, item in value.items())
         elif isinstance(value, float):
             assert float(told) == value

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from nasbo.history import History
-from nasbo.report.progress import Progress, duration, sparkline, trial_line
+from nasbo.report.progress import (
+    Progress,
+    covered,
+    duration,
+    head_row,
+    sparkline,
+    time_left,
+    trial_line,
+    value_text,
+)
 from nasbo.search import Search
+from tests.report.sample import history_of
 
 
 def _search() -> Search:
@@ -42,8 +53,32 @@ def test_lines_without_a_terminal() -> None:
 
 def test_terminal_shows_rounds_trials_best_and_time_left() -> None:
     shown = _shown(_search(), is_terminal=True)
-    for words in ("2/10 trials", "round 0", "best 0.5000", "left", "step 2/5  0.2500", "step 1"):
+    for words in ("waiting for Ray", "2/10 trials", "round 0", "best 0.5000", "left",
+                  "step 2/5  0.2500", "step 1"):  # fmt: skip
         assert words in shown
+
+
+@pytest.mark.parametrize("width", [80, 100, 200])
+def test_head_stays_on_one_line(width: int) -> None:
+    text, search = io.StringIO(), _search()
+    console = Console(file=text, width=width, color_system=None)
+    words = ["busy 99%", "about 10 min left"]
+    console.print(head_row(search.history, 10, ["running"], words))
+    (line,) = text.getvalue().splitlines()
+    for part in ("running", "━", "2/10 trials", "round 0", "best 0.5000", *words):
+        assert part in line
+
+
+def test_only_so_many_running_trials_are_listed() -> None:
+    search = Search("svm", method="random", mode="max")
+    search.ask(40)
+    text = io.StringIO()
+    console = Console(file=text, width=100, height=60, force_terminal=True, color_system=None)
+    with Progress(console, budget=50) as progress:
+        progress(search.history)
+    assert "trial 15 " in text.getvalue()
+    assert "trial 16 " not in text.getvalue()
+    assert "and 24 more" in text.getvalue()
 
 
 def test_results_from_before_are_not_printed_again() -> None:
@@ -77,3 +112,30 @@ def test_sparkline() -> None:
     assert sparkline([1.0, 1.0]) == "██"
     assert sparkline([0.0, 0.5, 1.0]) == "▁▅█"
     assert len(sparkline([float(n) for n in range(99)])) == 40
+
+
+def test_time_left_goes_by_the_trials_that_ended_last(folder: Path) -> None:
+    """Six rounds of four trials of 60 s each, and a night between two of them."""
+    history = history_of(folder)
+    decisions = sum(one.seconds for one in history.rounds)
+    assert time_left(history, 48) == pytest.approx(24 * (6 * 60 + decisions) / 24)
+    for trial in history.trials[12:]:
+        trial.started_at, trial.ended_at = trial.started_at + 3e4, trial.ended_at + 3e4
+    assert time_left(history, 48) == pytest.approx(6 * 60 + decisions)
+    history.trials[11].ended_at, history.trials[11].attempts = history.trials[12].ended_at, 2
+    assert time_left(history, 48) == pytest.approx(6 * 60 + decisions)
+    assert time_left(history, 24) is None
+    assert time_left(Search("svm", method="random").history, 5) is None
+
+
+def test_covered_time() -> None:
+    assert covered([]) == 0
+    assert covered([(5, 9), (0, 4), (1, 2), (3, 6), (20, 21)]) == 10
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(0.0, "0.0000"), (0.5, "0.5000"), (-12.34567, "-12.3457"), (1e-9, "1e-09"), (3e7, "3e+07")],
+)
+def test_values(value: float, words: str) -> None:
+    assert value_text(value) == words

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import http.client
 import shutil
+import subprocess
+import sys
 import threading
+import time
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from nasbo.errors import NasboError, SweepError
-from nasbo.report.serve import ReportServer, serve_report
+from nasbo.report.serve import ReportServer, serve_report, served_report
 from nasbo.search import Search
 from nasbo.sweep import JOURNAL_FILE
 from tests.report.sample import make_folder
@@ -90,3 +94,34 @@ def test_serving_tells_where_and_ends_with_ctrl_c(
     assert "ssh -L" in told[1]
     assert told[-1] == "ended"
     shutil.rmtree(tmp_path / "run")
+
+
+def test_served_beside_a_sweep_and_gone_with_it(folder: Path) -> None:
+    with served_report(folder, 0) as url:
+        with urllib.request.urlopen(url, timeout=60) as answer:
+            assert "Sweep sample" in answer.read().decode()
+        taken = int(url.rstrip("/").rpartition(":")[2])
+        with pytest.raises(NasboError, match=f"on port {taken}"), served_report(folder, taken):
+            pass
+    with pytest.raises(OSError, match="refused"):
+        urllib.request.urlopen(url, timeout=60)
+
+
+def test_served_report_ends_with_a_process_that_is_killed(folder: Path) -> None:
+    code = (
+        "import sys, time; from pathlib import Path; from nasbo.report.serve import served_report\n"
+        "with served_report(Path(sys.argv[1]), 0) as url: print(url, flush=True); time.sleep(600)"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", code, str(folder)], stdout=subprocess.PIPE)
+    with parent:
+        assert parent.stdout is not None
+        url = parent.stdout.readline().decode().strip()
+        parent.kill()
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        try:
+            urllib.request.urlopen(url, timeout=60).close()
+        except OSError:
+            return
+        time.sleep(0.1)
+    raise AssertionError("the report is still served")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -18,12 +19,12 @@ from nasbo.history import History
 from nasbo.journal import Journal, JournalFollower, read_events
 from nasbo.methods import Suggestion
 from nasbo.report.watch import (
+    MAX_SUBSPACES,
     SweepFollower,
     draw_status,
     ei_shares,
     places,
     recent_busy_share,
-    time_left,
     watch,
 )
 from nasbo.search import Search
@@ -141,23 +142,20 @@ def test_ei_shares_are_those_of_the_last_model_round() -> None:
     assert ei_shares(search.history) == pytest.approx({0: 0.75, 1: 0.25})
 
 
-def test_busy_share_and_time_left(folder: Path) -> None:
+def test_busy_share(folder: Path) -> None:
     history = history_of(folder)
     end = START + 5 * 70 + 60
     # six rounds of four trials of 60 s each, 10 s apart
     assert recent_busy_share(history, end) == pytest.approx(360 / 410)
-    assert time_left(history, 48, end) == pytest.approx(24 * 410 / 24)
-    assert time_left(history, 24, end) is None
     empty = Search("svm", method="random").history
     assert recent_busy_share(empty, end) is None
-    assert time_left(empty, 5, end) is None
 
 
-def _shown(folder: Path) -> str:
+def _shown(folder: Path, width: int = 160) -> str:
     text = io.StringIO()
     follower = SweepFollower(folder)
     follower.update()
-    Console(file=text, width=160, color_system=None).print(draw_status(follower))
+    Console(file=text, width=width, color_system=None).print(draw_status(follower))
     return text.getvalue()
 
 
@@ -179,6 +177,11 @@ def test_table_of_a_running_sweep(tmp_path: Path) -> None:
 def test_table_of_thousands_of_subspaces_and_of_nothing(tmp_path: Path) -> None:
     folder = make_folder(tmp_path / "crowd", 40, "nas_cifar10_conditional")
     assert "more" in _shown(folder)
+    narrow = _shown(folder, 70).splitlines()
+    assert max(map(len, narrow)) <= 70
+    rows = [line for line in narrow if "nums_block=" in line]
+    assert len(rows) == MAX_SUBSPACES
+    assert all(re.search(r"\d+ +0 +[01] +(0\.\d{4}|-) +(\d+%|-)", row) for row in rows)
     (folder / JOURNAL_FILE).unlink()
     assert "0/40 trials" in _shown(folder)
 

@@ -10,19 +10,22 @@ import torch
 
 from nasbo.space import load_space
 from nasbo.surrogates.base import FitError
-from nasbo.surrogates.evidence import JITTER, Evidence, maximise
+from nasbo.surrogates.covariance import Table
+from nasbo.surrogates.evidence import JITTER, Evidence
+from nasbo.surrogates.kernel_posterior import Covariances
+from nasbo.surrogates.maximum import maximise_density
 from nasbo.surrogates.structured import StructuredGP
 
 
-def evidence_of(name: str, n: int) -> tuple[StructuredGP, Evidence, np.ndarray, list]:
+def evidence_of(name: str, n: int) -> tuple[StructuredGP, Evidence, np.ndarray, Table]:
     space, rng = load_space(name), np.random.default_rng(0)
     subspaces = [space.random_subspace(rng) for _ in range(n)]
     batches = [(s, torch.from_numpy(s.sample(1, rng))) for s in subspaces]
     model = StructuredGP(space)
-    rows = model._rows(batches)
+    rows = Table.of(model._rows(batches))
     y = rng.standard_normal(n)
-    terms = [t for kernel in model._kernels for t in kernel.pair_terms(kernel.features(rows))]
-    return model, Evidence(terms, y, model.priors, model._noise), y, model._featurise(rows)
+    terms = [term for kernel in model.kernels for term in kernel.pair_terms(rows)]
+    return model, Evidence(terms, y, model.priors, model._noise), y, rows
 
 
 @pytest.mark.parametrize("name", ["cash", "nas_cifar10", "nas_cifar10_conditional"])
@@ -31,9 +34,8 @@ def test_value_is_the_negative_log_posterior(name: str) -> None:
     rng = np.random.default_rng(1)
     means, sds = np.array(model.priors.means), np.array(model.priors.sds)
     theta = means + 0.3 * rng.standard_normal(len(means))
-    model.theta = torch.from_numpy(theta)
-    K = (model._gram(rows, rows) + math.exp(theta[model._noise]) * torch.eye(15)).numpy()
-    K += JITTER * np.eye(15)
+    K = Covariances(model.kernels, theta, rows).cross(rows)
+    K += (math.exp(theta[model._noise]) + JITTER) * np.eye(15)
     _, log_determinant = np.linalg.slogdet(K)
     likelihood = -0.5 * (y @ np.linalg.solve(K, y) + log_determinant + 15 * math.log(2 * math.pi))
     prior = -0.5 * (((theta - means) / sds) ** 2).sum()
@@ -55,7 +57,7 @@ def test_gradient_is_the_derivative(name: str) -> None:
 
 def test_maximise_improves_on_the_prior_means() -> None:
     model, evidence, _, _ = evidence_of("cash", 20)
-    best = maximise(evidence, model.priors, 60)
+    best = maximise_density(evidence, model.priors)
     assert evidence(best)[0] < evidence(np.array(model.priors.means))[0] - 0.1
 
 
@@ -63,4 +65,4 @@ def test_scores_that_are_not_finite_are_a_fit_error() -> None:
     model, evidence, _, _ = evidence_of("cash", 5)
     evidence._y[0] = np.nan
     with pytest.raises(FitError, match="finite"):
-        maximise(evidence, model.priors, 5)
+        maximise_density(evidence, model.priors, 5)

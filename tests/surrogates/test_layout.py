@@ -53,6 +53,25 @@ def test_one_name_under_different_fathers_is_one_column() -> None:
     assert len(with_gamma_alone) == 1  # sigmoid and rbf; poly also has a degree
 
 
+def test_unique_names_with_the_same_ranges_are_units_of_one_type() -> None:
+    layout = Layout(load_space("simulation"))
+    kinds = [{layout.columns[layout.units[u].columns[0]].name for u in t} for t in layout.types]
+    assert kinds == [{"r8", "r9"}, {"x4", "x5", "x6", "x7"}]
+
+
+def test_columns_of_a_type_by_ranges_are_in_the_same_order() -> None:
+    unit, wide = ({"type": "float", "range": [0, top]} for top in (1, 5))
+    branches = {0: {"a": unit, "b": wide}, 1: {"c": wide, "d": unit}, 2: {"e": unit, "f": unit}}
+    layout = Layout(
+        load_space({"s": {"type": "choice", "range": [0, 1, 2], "submodule": branches}})
+    )
+    names = [
+        [[layout.columns[c].name for c in layout.units[unit].columns] for unit in units]
+        for units in layout.types
+    ]
+    assert names == [[["a", "b"], ["d", "c"]], [["e", "f"]]]
+
+
 def test_different_choices_are_at_distance_one() -> None:
     space = load_space({"c": {"type": "choice", "range": ["a", "b", "c"]}})
     rows = rows_of(Layout(space), space.subspace(0), [[0.0], [0.5], [1.0]])

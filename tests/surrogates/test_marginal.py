@@ -9,8 +9,8 @@ from scipy.stats import multivariate_normal, norm
 
 from nasbo.space import load_space
 from nasbo.surrogates.base import FitError
-from nasbo.surrogates.evidence import JITTER
-from nasbo.surrogates.marginal import MAX_FIT_ROWS, Marginal, fit_rows, maximise_density
+from nasbo.surrogates.marginal import JITTER, MAX_FIT_ROWS, Marginal, fit_rows
+from nasbo.surrogates.maximum import maximise_density
 from nasbo.surrogates.one_hot import OneHotGP
 
 from .conftest import Observe
@@ -58,7 +58,7 @@ def test_maximum_is_better_than_the_prior_means(
     parts: tuple[OneHotGP, Marginal, np.ndarray],
 ) -> None:
     model, marginal, _ = parts
-    best = maximise_density(marginal, model.priors).numpy()
+    best = maximise_density(marginal, model.priors)
     assert marginal.value(best) < marginal.value(np.array(model.priors.means)) - 0.1
 
 

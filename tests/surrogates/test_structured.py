@@ -97,7 +97,9 @@ def test_pending_configs_keep_the_mean_and_cut_the_variance(
     rows = as_batches(seen.subspaces[:2], pending)
     before, after = model.posteriors(rows), extended.posteriors(rows)
     assert torch.allclose(before[0], after[0], atol=1e-6)
-    assert (after[1] < 0.3 * before[1]).all()
+    noise = np.exp(model.theta[model._noise])
+    assert (after[1] < 0.3 * before[1] + noise).all()
+    assert (after[1] < before[1]).all()
     again = model.posteriors(rows)
     assert torch.equal(again[1], before[1])
     assert extended.incumbent() == model.incumbent()
@@ -148,6 +150,22 @@ def test_many_rows_are_thinned_for_the_hyperparameters_only(
     model.fit(observations)
     mean, _ = model.posteriors(observations.batches)
     z = (observations.y - observations.y.mean()) / observations.y.std()
+    assert np.corrcoef(mean.numpy(), z)[0, 1] > 0.95
+
+
+def test_very_many_rows_are_thinned_for_the_posterior_too(
+    observe: Observe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(structured, "MAX_ROWS", 30)
+    space = load_space("simulation")
+    observations = observe(space, jenatton, n=60)
+    model = StructuredGP(space)
+    model.fit(observations)
+    best = int(np.argmax(observations.y))
+    mean, _ = model.posteriors(observations.batches)
+    z = (observations.y - observations.y.mean()) / observations.y.std()
+    assert mean[best].item() == pytest.approx(z[best], abs=0.1)
+    assert model.incumbent() == pytest.approx(mean.max().item(), abs=0.05)
     assert np.corrcoef(mean.numpy(), z)[0, 1] > 0.95
 
 

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from trainers.augment import DEVIATION, MEAN, Pictures, shrink
+from trainers.augment import Augmentation, Pictures, mixed, shrink
+from trainers.dataset import CIFAR10_SCALE
 from trainers.sources import Arrays
 
 
@@ -14,13 +15,21 @@ def images(arrays: Arrays) -> torch.Tensor:
 
 def _raw(batch: torch.Tensor) -> torch.Tensor:
     """Undoes the normalisation."""
-    return (
-        batch * torch.tensor(DEVIATION)[:, None, None] + torch.tensor(MEAN)[:, None, None]
-    ).round()
+    mean, deviation = (torch.tensor(part)[:, None, None] for part in CIFAR10_SCALE)
+    return (batch * deviation + mean).round()
+
+
+def _pictures(images: torch.Tensor, augmentation: Augmentation | None = None) -> Pictures:
+    return Pictures(images, torch.arange(len(images)), CIFAR10_SCALE, augmentation)
+
+
+def _augmented(pictures: Pictures, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
+    plan = pictures.plan(len(pictures), torch.Generator().manual_seed(seed))
+    return pictures.augmented(plan.batch(0, len(pictures))[0])
 
 
 def test_a_plain_batch_is_the_pictures(images: torch.Tensor) -> None:
-    pictures = Pictures(images, torch.arange(64), padding=4)
+    pictures = _pictures(images, Augmentation(padding=4))
     batch, labels = pictures.batch(torch.tensor([5, 2, 63]))
     assert batch.is_contiguous(memory_format=torch.channels_last)
     assert torch.equal(_raw(batch), images[[5, 2, 63]].float())
@@ -29,8 +38,8 @@ def test_a_plain_batch_is_the_pictures(images: torch.Tensor) -> None:
 
 def test_every_augmented_picture_is_one_of_its_crops(images: torch.Tensor) -> None:
     padded = torch.nn.functional.pad(images, (2,) * 4).float()
-    pictures = Pictures(images, torch.arange(64), padding=2)
-    batch, labels = pictures.augmented(torch.arange(64), torch.Generator().manual_seed(0))
+    batch, labels = _augmented(_pictures(images, Augmentation(padding=2)), 0)
+    assert sorted(labels.tolist()) == list(range(64))
     found = set()
     for picture, label in zip(_raw(batch), labels.tolist(), strict=True):
         matches = [
@@ -46,16 +55,48 @@ def test_every_augmented_picture_is_one_of_its_crops(images: torch.Tensor) -> No
 
 
 def test_the_same_generator_state_gives_the_same_batch(images: torch.Tensor) -> None:
-    pictures = Pictures(images, torch.zeros(64), padding=4)
-    order = torch.arange(64)
-    batches = [pictures.augmented(order, torch.Generator().manual_seed(s))[0] for s in (1, 1, 2)]
+    pictures = _pictures(images, Augmentation(4, 16, 0.2))
+    batches = [_augmented(pictures, seed)[0] for seed in (1, 1, 2)]
     assert torch.equal(batches[0], batches[1])
     assert not torch.equal(batches[0], batches[2])
 
 
+def test_each_picture_has_one_square_hole(images: torch.Tensor) -> None:
+    bright = images.clamp(min=200)  # so that nothing but a hole is at the mean
+    batch, _ = _augmented(_pictures(bright, Augmentation(hole=8)), 0)
+    holes = (batch == 0).all(1)
+    sizes = set()
+    for hole in holes:
+        rows, columns = hole.any(1).sum().item(), hole.any(0).sum().item()
+        assert hole.sum() == rows * columns, "a hole is a rectangle"
+        assert 4 <= rows <= 8
+        sizes.add((rows, columns))
+    assert (8, 8) in sizes, "whole where the border does not cut it"
+    assert len(sizes) > 1
+
+
+def test_parts_of_a_plan_make_the_whole_batch(images: torch.Tensor) -> None:
+    pictures = _pictures(images, Augmentation(4, 8))
+    draws, _ = pictures.plan(32, torch.Generator().manual_seed(0)).batch(1, 32)
+    whole, labels = pictures.augmented(draws)
+    halves = [pictures.augmented(draws.part(start, start + 16)) for start in (0, 16)]
+    assert torch.equal(whole, torch.cat([half for half, _ in halves]))
+    assert torch.equal(labels, torch.cat([half for _, half in halves]))
+
+
+def test_mixing_keeps_the_larger_share(images: torch.Tensor) -> None:
+    plan = _pictures(images, Augmentation(mixup=0.4)).plan(2, torch.Generator().manual_seed(0))
+    assert all(0.5 <= mix <= 1.0 for mix in plan.mixes)
+    assert len(set(plan.mixes)) == 32
+    x, labels = torch.arange(4.0).reshape(4, 1, 1, 1), torch.arange(4)
+    found, others = mixed(x, labels, 0.75)
+    assert found.flatten().tolist() == [0.75, 0.75, 1.75, 2.75]
+    assert others.tolist() == [3, 0, 1, 2]
+
+
 def test_the_set_is_normalised(arrays: Arrays) -> None:
     images = torch.from_numpy(arrays.train_x[:5000].copy())
-    batch, _ = Pictures(images, torch.zeros(5000)).batch(torch.arange(5000))
+    batch, _ = _pictures(images).batch(torch.arange(5000))
     assert batch.mean((0, 2, 3)).abs().max() < 0.03
     assert (batch.std((0, 2, 3)) - 1).abs().max() < 0.03
 

@@ -206,8 +206,13 @@ def test_a_split_that_cannot_be_is_named() -> None:
     labels = np.array([0, 0, 0, 1])
     with pytest.raises(DataError, match=r"must have 0..4, got 5"):
         stratified_subset(labels, 5, 0)
-    with pytest.raises(DataError, match="class 1 has 1 images, the split needs 2"):
-        stratified_subset(labels, 4, 0)
+
+
+def test_unequal_classes_keep_their_proportion() -> None:
+    labels = np.repeat([0, 1, 2], [70, 20, 10])
+    assert np.bincount(labels[stratified_subset(labels, 50, 0)]).tolist() == [35, 10, 5]
+    assert np.bincount(labels[stratified_subset(labels, 3, 0)], minlength=3).tolist() == [2, 1, 0]
+    assert len(stratified_subset(labels, 100, 0)) == 100
 
 
 def _flip_byte(path: Path, position: int) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import random
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import pytest
 import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from trainers import cifar10
+from trainers import cifar10, cost
 from trainers.architecture import InvalidArchitecture
 from trainers.checkpoint import CheckpointError
 from trainers.session import LocalSession
@@ -23,6 +24,23 @@ from trainers.train import CHECKPOINT, Diverged, Training, train
 pytestmark = pytest.mark.usefixtures("cache")
 Make = Callable[..., dict[str, Any]]
 TINY = {"recipe": "tiny", "is_tensorboard": False}
+RICH = {**TINY, "cutout": 8, "mixup": 0.4, "ema_decay": 0.95, "label_smoothing": 0.1}
+KILLED = """
+import json, os, signal, sys
+from trainers.session import LocalSession
+from trainers.training import Training
+job = json.load(sys.stdin)
+training = Training(job["config"], LocalSession(job["folder"], 3, job["options"]))
+assert training.step < job["step"], training.step
+run_step = training.run_step
+def run_and_die():
+    run_step()
+    if training.step == job["step"]:
+        os.kill(os.getpid(), signal.SIGKILL)
+training.run_step = run_and_die
+while True:
+    training.run_epoch()
+"""
 
 
 def _state(folder: Path) -> dict[str, Any]:
@@ -40,7 +58,9 @@ def _assert_same_weights(one: Path, other: Path) -> None:
         other_values = second["optimiser"]["state"][key]
         assert torch.equal(values["momentum_buffer"], other_values["momentum_buffer"])
     assert torch.equal(first["generator"], second["generator"])
-    assert torch.equal(first["order"], second["order"])
+    if first["average"] is not None:
+        for name, weight in first["average"].items():
+            assert torch.equal(weight, second["average"][name]), name
 
 
 def test_one_report_per_epoch_with_all_metrics(tmp_path: Path, uniform_config: Make) -> None:
@@ -49,7 +69,7 @@ def test_one_report_per_epoch_with_all_metrics(tmp_path: Path, uniform_config: M
     train(config, session)
     assert [report["epoch"] for report in session.reports] == [1, 2]
     last = session.reports[-1]
-    size = cifar10.summary(config, 0.25, image_size=8)
+    size = cost.summary(config, 0.25, image_size=8)
     assert (last["params"], last["flops"], last["epochs"]) == (size["params"], size["flops"], 2)
     assert 0 <= last["val_accuracy"] <= 1
     assert last["images_per_second"] > 0
@@ -68,21 +88,55 @@ def test_the_network_learns(tmp_path: Path, uniform_config: Make) -> None:
     assert session.reports[-1]["val_accuracy"] > 0.2
 
 
-@pytest.mark.parametrize("n_steps", [1, 7, 12, 17])
-def test_resume_is_bit_identical(tmp_path: Path, sample_config: Make, n_steps: int) -> None:
+@pytest.mark.parametrize("options", [TINY, RICH])
+def test_resume_is_bit_identical(
+    tmp_path: Path, sample_config: Make, options: dict[str, Any]
+) -> None:
     config = {**sample_config(4), "batch_size": 32}
-    whole = LocalSession(tmp_path / "whole", 3, TINY)
+    whole = LocalSession(tmp_path / "whole", 3, options)
     train(config, whole)
-    parts = LocalSession(tmp_path / "parts", 3, TINY)
-    stopped = Training(config, parts)
-    while stopped.step < n_steps:
-        stopped.run_step() if stopped.epoch == stopped.n_scored else stopped.run_epoch()
-    stopped.save()
-    torch.rand(5)
+    steps = sorted(random.Random(0).sample(range(1, 24), 5))
+    parts = LocalSession(tmp_path / "parts", 3, options)
+    for n_steps in steps:
+        stopped = Training(config, parts)
+        while stopped.step < n_steps:
+            stopped.run_step() if stopped.epoch == stopped.n_scored else stopped.run_epoch()
+        stopped.save()
+        torch.rand(5)
     train(config, parts)
     _assert_same_weights(whole.folder, parts.folder)
-    for name in ("val_accuracy", "val_loss", "train_loss", "lr"):
+    for name in ("val_accuracy", "val_loss", "train_loss", "train_accuracy", "lr"):
         assert whole.reports[-1][name] == parts.reports[-1][name]
+
+
+@pytest.mark.slow
+def test_killed_at_five_random_steps_and_still_the_same(
+    tmp_path: Path, sample_config: Make
+) -> None:
+    config = {**sample_config(4), "batch_size": 32}
+    options = {**RICH, "n_train": 1600, "checkpoint_every_s": 0.3}
+    train(config, LocalSession(tmp_path / "whole", 3, options))
+    folder = str(tmp_path / "killed")
+    for step in sorted(random.Random(1).sample(range(5, 95), 5)):
+        job = {"config": config, "folder": folder, "options": options, "step": step}
+        ended = subprocess.run(
+            [sys.executable, "-c", KILLED], input=json.dumps(job), text=True, check=False
+        )
+        assert ended.returncode == -signal.SIGKILL
+    train(config, LocalSession(folder, 3, options))
+    _assert_same_weights(tmp_path / "whole", tmp_path / "killed")
+
+
+def test_checkpoints_are_written_only_when_due(tmp_path: Path, uniform_config: Make) -> None:
+    options = {**TINY, "epochs": 3, "checkpoint_every_epochs": 2}
+    training = Training(uniform_config(0), LocalSession(tmp_path, 0, options))
+    written = []
+    for _ in range(3):
+        training.run_epoch()
+        written.append(_step(tmp_path) // training.n_batches)
+    assert written == [0, 2, 3], "the second epoch is due, and the last is always kept"
+    n_weights = sum(value.numel() for value in training.network.state_dict().values())
+    assert (tmp_path / CHECKPOINT).stat().st_size < 2 * 4 * n_weights + 60_000
 
 
 def test_a_killed_process_is_continued_exactly(tmp_path: Path, sample_config: Make) -> None:
@@ -161,8 +215,9 @@ def test_biases_and_normalisation_do_not_decay(tmp_path: Path, uniform_config: M
 def test_early_epochs_are_scored_on_fewer_pictures(tmp_path: Path, uniform_config: Make) -> None:
     options = {**TINY, "n_validation_early": 50}
     training = Training(uniform_config(0), LocalSession(tmp_path, 0, options))
-    assert sorted(training.score_order.tolist()) == list(range(200))
-    early = training.validation_set.labels[training.score_order[:50]]
+    assert training.data.validation is not None
+    assert sorted(training.data.score_order.tolist()) == list(range(200))
+    early = training.data.validation.labels[training.data.score_order[:50]]
     assert torch.bincount(early).tolist() == [5] * 10
     training.run_epoch()
     assert (training.metrics["val_accuracy"] * 50) % 1 == pytest.approx(0, abs=1e-6)

@@ -67,6 +67,7 @@ def test_a_trainer_that_always_fails_stops_the_sweep(tmp_path: Path) -> None:
     assert n_before + 4 <= again.history.n_ended < n_before + 10, "a resume counts anew"
 
 
+@pytest.mark.slow
 def test_a_full_disk_stops_the_sweep_and_nothing_is_blamed(tmp_path: Path) -> None:
     text = "x: {type: int, range: [0, 6]}\nkind: {type: choice, range: [full_disk_once]}\n"
     folder = tmp_path / "s"

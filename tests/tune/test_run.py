@@ -87,6 +87,7 @@ def test_every_bad_ending_has_its_cause(tmp_path: Path) -> None:
     assert "'loss' is needed; the trainer gave accuracy" in other.message
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("local_ray")
 def test_limits_leave_trials_open_and_the_sweep_can_go_on(tmp_path: Path) -> None:
     make(tmp_path / "s", trials=12, trainer="tests.tune.toy:checkpointed", metric="loss")
@@ -105,6 +106,7 @@ def test_limits_leave_trials_open_and_the_sweep_can_go_on(tmp_path: Path) -> Non
     assert run(tmp_path / "s").history.n_ended == 12
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("local_ray")
 def test_warm_start_counts_towards_the_design(tmp_path: Path) -> None:
     make(tmp_path / "a", trials=8)
@@ -118,10 +120,17 @@ def test_warm_start_counts_towards_the_design(tmp_path: Path) -> None:
         run(tmp_path / "c")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("local_ray")
-def test_async_refills_slots_and_more_slots_than_subspaces_are_filled(tmp_path: Path) -> None:
+def test_async_refills_slots(tmp_path: Path) -> None:
     make(tmp_path / "s", schedule="async", trials=12, slots=3)
-    assert run(tmp_path / "s").history.n_ended == 12
+    history = run(tmp_path / "s").history
+    assert history.n_ended == 12
+    assert max(r.size for r in history.rounds[1:]) < 8, "slots are filled as they come free"
+
+
+@pytest.mark.usefixtures("local_ray")
+def test_more_slots_than_subspaces_are_filled(tmp_path: Path) -> None:
     make(tmp_path / "r", trials=14, slots=6)
     rounds = run(tmp_path / "r").history.rounds
     assert [r.size for r in rounds] == [8, 6]

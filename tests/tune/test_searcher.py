@@ -10,6 +10,7 @@ import pytest
 from ray import tune
 from ray.tune.schedulers import ASHAScheduler
 
+from nasbo import Search, run_loop
 from nasbo.errors import NasboError
 from nasbo.history import History
 from nasbo.tune import NasboSearch
@@ -61,19 +62,28 @@ def test_rounds_have_one_config_per_subspace(tmp_path: Path) -> None:
     )
 
 
-def test_same_search_as_without_ray(tmp_path: Path) -> None:
-    from nasbo import Search, run_loop
-
+@pytest.fixture(scope="module")
+def ended(local_ray: None, tmp_path_factory: pytest.TempPathFactory) -> NasboSearch:
+    """A searcher after sixteen trials."""
     searcher = NasboSearch("simulation", metric="loss", mode="min", seed=7, method="random")
 
     def train(config: dict[str, Any]) -> None:
         tune.report({"loss": simulation(config)})
 
-    fit(train, searcher, 16, tmp_path)
+    fit(train, searcher, 16, tmp_path_factory.mktemp("ended"))
+    return searcher
+
+
+def test_same_search_as_without_ray(ended: NasboSearch) -> None:
+    on_ray = [t.config for t in ended.search.history.trials][:16]
+    assert on_ray == [t.config for t in _alone().trials]
+
+
+def _alone() -> Search:
+    """The same search without Ray."""
     alone = Search("simulation", method="random", seed=7)
     run_loop(alone, simulation, 16)
-    on_ray = [t.config for t in searcher.search.history.trials][:16]
-    assert on_ray == [t.config for t in alone.trials]
+    return alone
 
 
 def test_endings_are_recorded_by_cause(tmp_path: Path) -> None:
@@ -115,6 +125,7 @@ def test_a_scheduler_stops_trials_early(tmp_path: Path) -> None:
     assert all(rows[t.id] == pytest.approx(-(t.value or 0)) for t in stopped)
 
 
+@pytest.mark.slow
 def test_points_to_evaluate_run_first(tmp_path: Path) -> None:
     point = {"x1": 0, "r8": 0, "x2": 0, "x4": 0.25}
     searcher = NasboSearch(
@@ -164,18 +175,13 @@ def test_mode_and_metric_from_the_tuner(tmp_path: Path) -> None:
     assert history.best.metrics["fixed"] == 5
 
 
-def test_save_and_restore_give_the_same_search(tmp_path: Path) -> None:
-    searcher = NasboSearch("simulation", metric="loss", mode="min", method="random", seed=5)
-
-    def train(config: dict[str, Any]) -> None:
-        tune.report({"loss": simulation(config)})
-
-    fit(train, searcher, 10, tmp_path)
-    searcher.save(str(tmp_path / "state.json"))
-    other = NasboSearch("simulation", metric="loss", mode="min", method="random", seed=5)
+def test_save_and_restore_give_the_same_search(ended: NasboSearch, tmp_path: Path) -> None:
+    ended.save(str(tmp_path / "state.json"))
+    other = NasboSearch("simulation", metric="loss", mode="min", method="random", seed=7)
     other.restore(str(tmp_path / "state.json"))
-    assert _told(other.search.history) == _told(searcher.search.history)
-    assert other.search.open_round(4)[0].config == searcher.search.open_round(4)[0].config
+    assert _told(other.search.history) == _told(ended.search.history)
+    continued, alone = (search.open_round(4) for search in (other.search, _alone()))
+    assert [t.config for t in continued] == [t.config for t in alone]
 
 
 def _told(history: History) -> list[Any]:
@@ -197,13 +203,13 @@ def test_results_are_handled_during_a_long_fit(tmp_path: Path) -> None:
             tune.report({"loss": config["x"]})
 
     searcher = Watched(
-        {"x": {"type": "int", "range": [2, 42]}},
+        {"x": {"type": "int", "range": [2, 28]}},
         metric="loss",
         mode="min",
         method="nasbo.bench.event_loop:SlowMethod",
         method_options={"seconds": 10.0},
         schedule="async",
-        points_to_evaluate=[{"x": 2}, {"x": 3}, {"x": 40}, {"x": 41}],
+        points_to_evaluate=[{"x": 2}, {"x": 3}, {"x": 26}, {"x": 27}],
     )
     fit(train, searcher, 6, tmp_path, n_slots=4)
     during = [at for state, at in happened if state == "thinking"]

@@ -2,36 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
-
 from nasbo.bench.problem import Problem
+from nasbo.bench.problems import (
+    blocks,
+    branches,
+    jenatton,
+    learners,
+    mixed,
+    nas_tables,
+    pest,
+    pipelines,
+    proxy,
+    tree_many,
+)
+from nasbo.bench.problems.entry import Entry
 from nasbo.errors import NasboError
 
+__all__ = ["PROBLEMS", "Entry", "find_entry", "make_problem"]
 
-@dataclass(frozen=True)
-class Entry:
-    """How a problem is made, and where it stands in the tables.
-
-    Attributes:
-        group: Problems of one group are ranked together ("jenatton", "cash", "synthetic", ...).
-        half: Settings of our methods were chosen on "tuning"; "held-out" is reported apart.
-        is_slow: Evaluations cost seconds or need data to be made first; not in the quick suite.
-    """
-
-    make: Callable[[], Problem]
-    group: str
-    half: Literal["tuning", "held-out"]
-    summary: str
-    is_slow: bool = False
+PROBLEMS: dict[str, Entry] = {
+    **jenatton.ENTRIES,
+    **branches.ENTRIES,
+    **blocks.ENTRIES,
+    **tree_many.ENTRIES,
+    **learners.ENTRIES,
+    **pipelines.ENTRIES,
+    **mixed.ENTRIES,
+    **pest.ENTRIES,
+    **nas_tables.ENTRIES,
+    **proxy.ENTRIES,
+}
 
 
-PROBLEMS: dict[str, Entry] = {}
+def find_entry(name: str) -> Entry:
+    """The entry of a name; an unknown one lists the known ones."""
+    if name not in PROBLEMS:
+        raise NasboError(f"problem must be one of {', '.join(sorted(PROBLEMS))}, got {name!r}")
+    return PROBLEMS[name]
 
 
 def make_problem(name: str) -> Problem:
-    """The problem of a name; an unknown one lists the known ones."""
-    if name not in PROBLEMS:
-        raise NasboError(f"problem must be one of {', '.join(sorted(PROBLEMS))}, got {name!r}")
-    return PROBLEMS[name].make()
+    """The problem of a name, once what it needs is known to be there."""
+    entry = find_entry(name)
+    entry.check()
+    return entry.make()

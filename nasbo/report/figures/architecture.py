@@ -60,7 +60,7 @@ def _network(
     study: Study, trial: Trial, summary: Mapping[str, Any], top: float, colors: dict[str, str]
 ) -> list[Shape]:
     rows = block_rows(summary)
-    sizes = [f"{number_text(summary[k])} {k}" for k in ("params", "flops") if k in summary]
+    sizes = [_size(trial, summary, name) for name in ("params", "flops") if name in summary]
     value = number_text(value_of(trial), 5)
     place = shorten_text(study.history.subspace(trial).id, 50)
     title = f"trial {trial.id}: {study.metric} {value}"
@@ -73,14 +73,23 @@ def _network(
         left = 10 + number * step
         color = colors.get(_operation(row), "muted")
         shapes += _block(row, left, step, top + 118, color, key_of(trial))
+        if number + 1 < len(rows):
+            shapes += _arrow(row, left + step - 3, step, top + 118)
     return shapes
+
+
+def _size(trial: Trial, summary: Mapping[str, Any], name: str) -> str:
+    """A size of the network; a recipe may have trained it narrower or on smaller pictures."""
+    words, trained = f"{number_text(summary[name])} {name}", trial.metrics.get(name)
+    if not isinstance(trained, int | float) or number_text(trained) == number_text(summary[name]):
+        return words
+    return f"{words} ({number_text(trained)} as trained)"
 
 
 def _block(
     row: Mapping[str, Any], left: float, step: float, middle: float, color: str, key: str
 ) -> list[Shape]:
-    arrow = min(30.0, step * 0.3)
-    width = step - arrow
+    width = step - _gap(step)
     height = _height(row)
     y = middle - height / 2
     words = "\n".join(f"{name}: {_text(value)}" for name, value in row.items())
@@ -96,11 +105,22 @@ def _block(
         room = int(width / 5.6)
         fitted = shorten_text(text, max(room, 4))
         shapes.append(Words(left + width / 2, place, fitted, 11, color, "middle", is_bold=is_bold))
-    shapes.append(Line([(left + width + 2, middle), (left + step - 3, middle)], "muted", 1.2))
+    return shapes
+
+
+def _gap(step: float) -> float:
+    return min(30.0, step * 0.3)
+
+
+def _arrow(row: Mapping[str, Any], tip: float, step: float, middle: float) -> list[Shape]:
+    """From a block to the next, with the side of the map that goes there."""
+    start = tip - _gap(step) + 5
+    head = [(tip - 4, middle - 3), (tip, middle), (tip - 4, middle + 3)]
+    shapes: list[Shape] = [Line([(start, middle), (tip, middle)], "muted", 1.2)]
+    shapes.append(Line(head, "muted", 1.2))
     if "out_size" in row:
-        middle_arrow = left + width + arrow / 2
-        size = _text(row["out_size"])
-        shapes.append(Words(middle_arrow, middle - 6, size, 10, "muted", "middle"))
+        place = (start + tip) / 2
+        shapes.append(Words(place, middle - 7, _text(row["out_size"]), 10, "muted", "middle"))
     return shapes
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from statistics import median
 
 from nasbo.history import Trial
-from nasbo.report.axes import Frame, Scale, limits, number_text, value_limits
+from nasbo.report.axes import Frame, Scale, limits, number_text, step_points, value_limits
 from nasbo.report.drawing import (
     Box,
     Dot,
@@ -35,8 +35,8 @@ def draw_best_so_far(study: Study) -> Figure:
     drawing = Drawing(WIDTH, HEIGHT)
     drawing.extend(_design_band(study, x, y))
     drawing.extend(Frame(x, y, "trials that have ended", study.metric).shapes())
+    drawing.add(Line(step_points(study.history.best_so_far(), x, y), "ink", 2.0))
     drawing.extend(_trial_dots(study, x, y))
-    drawing.add(_best_line(study, x, y))
     present = {trial.source for trial in study.history.trials}
     entries = [("best so far", "ink")]
     entries += [(name, color) for name, color in SOURCE_COLORS.items() if name in present]
@@ -59,19 +59,6 @@ def _trial_dots(study: Study, x: Scale, y: Scale) -> list[Shape]:
         for place, trial in enumerate(study.ended, start=1)
         if trial.value is not None and trial.id in study.drawn
     ]
-
-
-def _best_line(study: Study, x: Scale, y: Scale) -> Line:
-    points: list[tuple[float, float]] = []
-    curve = study.history.best_so_far()
-    for place, value in enumerate(curve, start=1):
-        is_news = place in (1, len(curve)) or value != curve[place - 2]
-        if math.isnan(value) or not is_news:
-            continue
-        if points:
-            points.append((x(place), points[-1][1]))
-        points.append((x(place), y(value)))
-    return Line(points, "ink", 2.0)
 
 
 def _design_band(study: Study, x: Scale, y: Scale) -> list[Shape]:

@@ -23,7 +23,8 @@ def draw_pareto(study: Study) -> Figure:
     sizes = []
     for place, (name, costs) in enumerate(found.items()):
         front = pareto_front(study, costs)
-        sizes.append(f"{len(front)} trials for {COSTS[name]}")
+        trials = "1 trial" if len(front) == 1 else f"{len(front)} trials"
+        sizes.append(f"{trials} for {COSTS[name]}")
         drawing.extend(_panel(study, name, costs, front, PANEL * place))
     entries = [("on the Pareto front", "c6"), ("other trials", "c1")]
     drawing.extend(legend(entries, 64, 14, PANEL))

@@ -67,7 +67,7 @@ def last_time(study: Study) -> float:
 
 def draw_timeline(study: Study) -> Figure:
     """Which slot ran which trial when."""
-    placed = stays(study.history.suggested, last_time(study))
+    placed = stays(study.history.ran, last_time(study))
     if not placed or max(stay.end for stay in placed) <= 0:
         raise NoDataError("no trial has run for a measurable time")
     n_slots = max(stay.slot for stay in placed) + 1

@@ -71,14 +71,16 @@ def list_settings(study: Study) -> Figure:
     given = [
         (item.name, setting_text(getattr(study.sweep, item.name)))
         for item in fields(Sweep)
-        if item.name != "working_folder" and getattr(study.sweep, item.name) not in (None, {})
+        if item.name != "working_folder" and getattr(study.sweep, item.name) not in (None, {}, [])
     ]
-    versions = ", ".join(f"{name} {number}" for name, number in installed().items())
+    at_start = study.history.settings.get("versions")
+    versions = ", ".join(f"{name} {number}" for name, number in (at_start or installed()).items())
     command = f"<pre>{escape(repeat_command(study))}</pre>"
     html = command + table([], given) + f"<p>{escape(versions)}</p>"
+    where = "the sweep began" if at_start else "this page was made"
     caption = (
-        "The command repeats the sweep with the same settings and seed; versions are those of "
-        "the environment in which this page was made."
+        "The command repeats the sweep with the same settings and seed; versions are those with "
+        f"which {where}."
     )
     return Figure("settings", "Settings", caption, html=html)
 
@@ -102,6 +104,8 @@ def repeat_command(study: Study) -> str:
         if item.name in OPTIONS:
             for key, setting in value.items():
                 words += [OPTIONS[item.name], f"{key}={_yaml(setting)}"]
+        elif item.name == "constraints":
+            words += [word for one in value for word in ("--constraint", one)]
         elif _is_told(item.name, value):
             flag = FLAGS.get(item.name, item.name.replace("_", "-"))
             words += [f"--{flag}", str(value)]
@@ -111,7 +115,7 @@ def repeat_command(study: Study) -> str:
 
 def _is_told(name: str, value: object) -> bool:
     """Whether a setting must be on the command line to be the same again."""
-    if name in ("space", "working_folder", "address") or value is None:
+    if name in ("space", "working_folder", "address", "provenance") or value is None:
         return False
     if name in ("trainer", "method", "mode", "metric", "trials", "seed"):
         return True

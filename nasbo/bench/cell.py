@@ -1,0 +1,202 @@
+"""A problem, a method and a seed come in; one finished search, as plain values, goes out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import resource
+import sys
+import time
+from collections import Counter
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nasbo.bench.lookup import find_entry, find_problem
+from nasbo.bench.problem import Problem
+from nasbo.bench.spec import MethodSpec, parse_method
+from nasbo.bench.version import method_version
+from nasbo.errors import NasboError
+from nasbo.history import History, Trial, config_key
+from nasbo.methods.base import Suggestion, design_size, draw_anywhere
+from nasbo.methods.random import RandomSearch
+from nasbo.search import Search
+from nasbo.space import Space
+
+Record = dict[str, Any]
+PROTOCOL = 1
+"""Raised when the same cell would be run in another way."""
+_NOISE = 7919
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How a search is run.
+
+    Attributes:
+        trials: configs after the initial design.
+        batch: configs per suggestion.
+        design: size of the initial design, drawn over all subspaces; ``None`` for two configs per
+            subspace, or 24 where there are more than 16 subspaces.
+    """
+
+    trials: int = 80
+    batch: int = 1
+    design: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("trials", "batch"):
+            if getattr(self, name) < 1:
+                raise NasboError(f"{name} >= 1 must hold, but got {getattr(self, name)}")
+        if self.design is not None and self.design < 2:
+            raise NasboError(f"design >= 2 must hold, but got {self.design}")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One search of a benchmark, by plain values that another process understands."""
+
+    problem: str
+    method: str
+    seed: int
+    protocol: Protocol
+
+    @property
+    def spec(self) -> MethodSpec:
+        return parse_method(self.method)
+
+
+def cell_key(cell: Cell, problem: Problem) -> Record:
+    """Everything that decides a cell's result."""
+    spec = cell.spec
+    return {
+        "problem": cell.problem,
+        "problem_version": problem.version,
+        "space": problem.space.fingerprint(),
+        "method": spec.method,
+        "options": spec.values,
+        "version": method_version(spec),
+        "seed": cell.seed,
+        **asdict(cell.protocol),
+        "batch": spec.batch_size(problem.space, cell.protocol.batch),
+        "protocol": PROTOCOL,
+    }
+
+
+def key_hash(key: Record) -> str:
+    """A short text for a key."""
+    text = json.dumps(key, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def initial_design(space: Space, seed: int, size: int | None = None) -> list[Suggestion]:
+    """The configs that every method starts from; a function of the space and the seed."""
+    if size is None:
+        return RandomSearch(space, seed).suggest(History(space), design_size(space))
+    rng, taken = np.random.default_rng([seed, 0]), set[str]()
+    chosen: list[Suggestion] = []
+    while len(chosen) < size and (config := draw_anywhere(space, taken, rng)) is not None:
+        taken.add(config_key(config))
+        chosen.append(Suggestion(config, "design"))
+    return chosen
+
+
+def run_cell(cell: Cell) -> Record:
+    """Run one search; whatever is raised goes to the caller."""
+    begin = time.perf_counter()
+    forget_peak()
+    entry, spec = find_entry(cell.problem), cell.spec
+    problem = find_problem(cell.problem)
+    space, protocol = problem.space, cell.protocol
+    search = Search(space, spec.method, "min", cell.seed, **spec.values)
+    search.add_round(initial_design(space, cell.seed, protocol.design), 0.0)
+    scores = [_evaluate(search, problem, trial, cell.seed) for trial in search.history.trials]
+    n_design, rounds = len(scores), []
+    _warm_up(spec, search.history)
+    batch = spec.batch_size(space, protocol.batch)
+    while (missing := n_design + protocol.trials - len(scores)) > 0:
+        started = cpu_seconds()
+        opened = search.open_round(min(batch, missing))
+        rounds.append([len(scores), len(opened), round(cpu_seconds() - started, 5)])
+        if not opened:
+            break  # every config of the space has been tried
+        scores += [_evaluate(search, problem, trial, cell.seed) for trial in opened]
+    return {
+        "key": cell_key(cell, problem),
+        "label": spec.label,
+        "group": entry.group,
+        "half": entry.half,
+        "optimum": problem.optimum,
+        "is_noisy": problem.truth is not None,
+        "n_subspaces": space.n_subspaces,
+        "n_design": n_design,
+        "scores": scores,
+        "rounds": rounds,
+        **_columns(search.history),
+        "seconds": round(time.perf_counter() - begin, 3),
+        "peak_mb": peak_megabytes(),
+        "made": round(time.time(), 3),
+    }
+
+
+_WARM: set[str] = set()
+
+
+def _warm_up(spec: MethodSpec, history: History) -> None:
+    """Once per process a method may import and compile, off the clock; what it says is dropped."""
+    if spec.label not in _WARM:
+        _WARM.add(spec.label)
+        spec.make(history.space).suggest(history, 1)
+
+
+def cpu_seconds() -> float:
+    """Processor time of this process and of the children that it has waited for."""
+    spent = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in spent)
+
+
+_CLEAR_PEAK, _STATUS = Path("/proc/self/clear_refs"), Path("/proc/self/status")
+
+
+def forget_peak() -> None:
+    """Have Linux count the peak of this process's memory anew; elsewhere it is never forgotten."""
+    if _CLEAR_PEAK.exists():
+        with suppress(OSError):  # some containers forbid it: the peak is then the process's own
+            _CLEAR_PEAK.write_text("5")
+
+
+def peak_megabytes() -> float:
+    """Peak memory of this process since ``forget_peak``."""
+    if _STATUS.exists():
+        lines = dict(line.split(":", 1) for line in _STATUS.read_text().splitlines() if ":" in line)
+        return round(float(lines["VmHWM"].split()[0]) / 1024, 1)
+    unit = 2**20 if sys.platform == "darwin" else 2**10
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit, 1)
+
+
+def _columns(history: History) -> Record:
+    trials = history.trials
+    reasons = (t.info.get("reason", "unknown") for t in trials if t.source == "fallback")
+    return {
+        "values": [trial.value for trial in trials],
+        "sources": [trial.source for trial in trials],
+        "subspaces": [trial.subspace for trial in trials],
+        "configs": [trial.config for trial in trials],
+        "fallbacks": dict(Counter(reasons)),
+    }
+
+
+def _evaluate(search: Search, problem: Problem, trial: Trial, seed: int) -> float | None:
+    """Tell the value of a trial; its noise is a function of the seed and the trial's number."""
+    search.start(trial)
+    config = trial.copy().config
+    value = float(problem.evaluate(config, np.random.default_rng([_NOISE, seed, trial.id])))
+    search.tell(trial, value)
+    if not math.isfinite(value):
+        return None
+    score = float(problem.score(config, value))
+    return score if math.isfinite(score) else None

@@ -1,0 +1,238 @@
+"""The numbers of a table come in; text that people read goes out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from nasbo.bench.statistics import LEVEL, SIGNIFICANT, TIE_DIGITS
+
+Table = dict[str, Any]
+
+
+def to_markdown(table: Table, title: str = "Benchmark", command: str = "") -> str:
+    """All tables, the summary first."""
+    sections = [
+        _head(table, title, command),
+        _ranks(table),
+        _tests(table),
+        _reach(table),
+        _optimum(table),
+        _regrets(table),
+        _chosen(table),
+        _costs(table),
+        _methods(table),
+    ]
+    return "\n\n".join(section for section in sections if section) + "\n"
+
+
+def grid(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table of Markdown; bars inside of cells are kept apart from those between them."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(
+        "| " + " | ".join(c.replace("|", "\\|") for c in line) + " |" for line in lines
+    )
+
+
+def number(value: float | None, digits: int = 3, missing: str = "–") -> str:
+    """A number in few characters."""
+    if value is None:
+        return missing
+    if abs(value) >= 10 ** (digits - 1):
+        return f"{value:.0f}"
+    is_tiny = 0 < abs(value) < 10 ** (1 - digits)
+    return f"{value:.{digits - 1}{'g' if is_tiny else 'f'}}"
+
+
+def _head(table: Table, title: str, command: str) -> str:
+    problems = table["problems"]
+    lines = [f"# {title}", ""]
+    if command:
+        lines += [f"Made by `{command}`.", ""]
+    seeds = sorted({n for one in problems.values() for n in one["seeds"].values()})
+    trials = sorted({one["trials"] for one in problems.values()})
+    lines.append(
+        f"{len(table['methods'])} methods on {len(problems)} problems, {_span(seeds)} seeds, "
+        f"{_span(trials)} trials after the initial design, which is the same for all. "
+        f"Intervals are {LEVEL:.0%} bootstrap intervals of the mean; regrets that agree to "
+        f"{TIE_DIGITS} digits are ties. The first method is compared with the others."
+    )
+    for name, reason in table["left_out"].items():
+        lines.append(f"\n**Left out: {name}** ({reason}).")
+    for note in table["notes"]:
+        lines.append(f"\n**Note:** {note}.")
+    if table["missing"]:
+        shown = "; ".join(table["missing"][:10])
+        more = " ..." if len(table["missing"]) > 10 else ""
+        lines.append(f"\n**{len(table['missing'])} cells are missing:** {shown}{more}")
+    return "\n".join(lines)
+
+
+def _ranks(table: Table) -> str:
+    parts = ["## Mean rank (1 is best)"]
+    rows, head = [], [""]
+    for scope, found in table["ranks"].items():
+        for at, one in found.items():
+            best = min(one["mean"].values())
+            cells = [_bold(one["mean"].get(m), best, 2) for m in table["methods"]]
+            pairs = f"{one['n_problems']} problems, {one['n_pairs']} pairs"
+            rows.append([f"{scope}, {at} trials", *cells, pairs])
+    head += [*table["methods"], "over"]
+    parts.append(grid(head, rows))
+    lost = {
+        m for found in table["ranks"].values() for one in found.values() for m in one["unranked"]
+    }
+    if lost:
+        names = ", ".join(sorted(lost))
+        parts.append(f"Not ranked where problems are missing from their runs: {names}.")
+    return "\n\n".join(parts)
+
+
+def _tests(table: Table) -> str:
+    if len(table["methods"]) < 2:
+        return ""
+    first = table["methods"][0]
+    rows = []
+    for scope, found in table["tests"].items():
+        for at, peers in found.items():
+            for peer, one in peers.items():
+                count = f"{one['wins']}/{one['losses']}/{one['ties']}"
+                rows.append([scope, at, peer, count, _p(one["p"]), one["verdict"]])
+    head = ["over", "trials", "against", "better/worse/tie", "p", "verdict"]
+    what = (
+        f"Wilcoxon's signed-rank test, two-sided, over pairs of problem and seed; not corrected "
+        f"for the number of tests; {SIGNIFICANT} is the bar of the verdict."
+    )
+    return f"## {first} against each\n\n{what}\n\n{grid(head, rows)}"
+
+
+def _reach(table: Table) -> str:
+    reach = table["reach"]
+    if not reach["problems"]:
+        return ""
+    rows = [
+        [name, one["peer"], number(one["target"], 5), _trials(one["trials"]), f"{one['share']:.0%}"]
+        for name, one in reach["problems"].items()
+    ]
+    head = ["problem", "best peer", "its final median", "trials needed (median)", "runs that do"]
+    median = _trials(reach["median"])
+    title = f"## Trials that {table['methods'][0]} needs for the best peer's final value"
+    return f"{title}\n\nMedian over the problems: **{median}**.\n\n{grid(head, rows)}"
+
+
+def _optimum(table: Table) -> str:
+    rows = []
+    for name, found in table["optimum"].items():
+        for method in table["methods"]:
+            if method in found:
+                one = found[method]
+                near = f"{_trials(one['trials_to_near'])} ({one['share_near']:.0%})"
+                right = f"{one['right_subspace']:.0%}"
+                rows.append(
+                    [name, method, near, right, number(one["median_log10"]), str(found["at"])]
+                )
+    if not rows:
+        return ""
+    near = "trials to regret 0.01 (runs that do)"
+    head = ["problem", "method", near, "in the best subspace", "median log10 regret", "at trial"]
+    return f"## Known optima\n\n{grid(head, rows)}"
+
+
+def _regrets(table: Table) -> str:
+    parts = ["## Regret"]
+    for name, methods in table["regret"].items():
+        info = table["problems"][name]
+        is_log = info["is_optimum"]
+        kind = "log10 of the regret" if is_log else "regret, 0 is the best value found"
+        what = f"{kind}; 1 is {info['reference']}" if not is_log else kind
+        places = list(next(iter(methods.values())))
+        best = {
+            at: min(one[at]["log10" if is_log else "regret"]["mean"] for one in methods.values())
+            for at in places
+        }
+        rows = []
+        for method, found in methods.items():
+            ones = [(at, found[at]["log10" if is_log else "regret"]) for at in places]
+            cells = [f"{_bold(o['mean'], best[at], 3)} [{number(o['low'])}, {number(o['high'])}]"
+                     for at, o in ones]  # fmt: skip
+            rows.append([method, *cells])
+        half = f"group {info['group']}, {info['half']} half"
+        parts.append(f"### {name}\n\n{half}; {what}\n\n{grid(['', *places], rows)}")
+    return "\n\n".join(parts)
+
+
+def _chosen(table: Table) -> str:
+    if not table["chosen"]:
+        return ""
+    rows = [
+        [name, *[_interval(found.get(method)) for method in table["methods"]]]
+        for name, found in table["chosen"].items()
+    ]
+    what = "True regret at the end of the config that was measured best: what a user would take."
+    return f"## With noise\n\n{what}\n\n{grid(['', *table['methods']], rows)}"
+
+
+def _costs(table: Table) -> str:
+    parts = ["## Processor seconds per suggested config (median / 95th percentile)"]
+    for scope, found in table["cost"].items():
+        marks = list(dict.fromkeys(mark for one in found.values() for mark in one))
+        marks.sort(key=int)
+        if scope.startswith("half") or not marks:
+            continue
+        rows = [
+            [method, *[_cost(one.get(mark)) for mark in marks]]
+            for method, one in found.items()
+            if one
+        ]
+        parts.append(f"{scope}, around n observations:\n\n{grid(['', *marks], rows)}")
+    return "\n\n".join(parts)
+
+
+def _methods(table: Table) -> str:
+    rows = [
+        [
+            m,
+            f"{table['fallbacks'][m]:.1%}",
+            number(table["memory_mb"][m]),
+            ", ".join(table["versions"][m]),
+        ]
+        for m in table["methods"]
+    ]
+    head = ["method", "fallbacks", "peak MB of its process", "version"]
+    return f"## Methods\n\n{grid(head, rows)}"
+
+
+def _span(values: Sequence[int]) -> str:
+    return str(values[0]) if len(values) == 1 else f"{values[0]} to {values[-1]}"
+
+
+def _bold(value: float | None, best: float, digits: int) -> str:
+    text = number(value, digits + 1)
+    return f"**{text}**" if value is not None and value <= best + 1e-9 else text
+
+
+def _interval(one: Table | None) -> str:
+    return (
+        "–"
+        if one is None
+        else f"{number(one['mean'])} [{number(one['low'])}, {number(one['high'])}]"
+    )
+
+
+def _cost(one: Table | None) -> str:
+    return "–" if one is None else f"{one['median']:.3f} / {one['p95']:.3f}"
+
+
+def _trials(value: float | None) -> str:
+    return "never" if value is None else f"{value:g}"
+
+
+def _p(value: float) -> str:
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def summary_rows(table: Table) -> Iterator[list[str]]:
+    """The overall ranks as a terminal shows them: method, then one cell per checkpoint."""
+    found = table["ranks"].get("overall", {})
+    for method in table["methods"]:
+        yield [method, *[number(one["mean"].get(method), 3) for one in found.values()]]

@@ -1,0 +1,50 @@
+"""Methods that other packages offer, behind the seam of ours: names come in, their places go out.
+
+They are here to be compared with, not to be used in sweeps: `random`, `tpe` and `smac`, which are
+offered for both, live in ``nasbo.methods``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Peer:
+    """What a short name stands for.
+
+    Attributes:
+        method: a name of ``nasbo.METHODS`` or ``module:Class``.
+        summary: in one line.
+        options: set before the user's own.
+    """
+
+    method: str
+    summary: str
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+PEERS: dict[str, Peer] = {
+    "hierarchical": Peer(
+        "nasbo.bench.peers.hierarchical:HierarchicalGP",
+        "BoTorch's HierarchicalConditionalKernelGP, log-EI in each subspace",
+    ),
+    "hyperopt": Peer(
+        "nasbo.bench.peers.hyperopt:Hyperopt",
+        "TPE of the package hyperopt, the tree as nested hp.choice",
+    ),
+    "tpe-group": Peer(
+        "tpe",
+        "Optuna's TPE with multivariate=True, group=True",
+        {"multivariate": True},
+    ),
+}
+
+PACKAGES: dict[str, tuple[str, ...]] = {
+    "nasbo.bench.peers.hierarchical:HierarchicalGP": ("botorch", "gpytorch"),
+    "nasbo.bench.peers.hyperopt:Hyperopt": ("hyperopt",),
+    "smac": ("smac", "ConfigSpace"),
+    "tpe": ("optuna",),
+}
+"""Packages whose version decides what a method suggests."""

@@ -1,0 +1,148 @@
+"""History comes in; configs that hyperopt's tree-structured Parzen estimators suggest go out."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from nasbo.history import config_key
+from nasbo.methods.base import Method, Suggestion, Task
+from nasbo.methods.flattened import FlatParameter, flat_name, flatten, from_flat, levels_of
+from nasbo.methods.optional import import_optional
+from nasbo.space import Config, Parameter, Space, Value
+from nasbo.surrogates.vertices import Key, walk
+
+_TRIES = 20
+_EDGE = 0.499
+"""Integers are rounded draws: so far beyond the ends, for the ends to be as likely as the rest."""
+
+
+class Hyperopt(Method):
+    """TPE (Bergstra et al. 2011) as its authors have it, over nested ``hp.choice``.
+
+    Each parameter is one node of hyperopt's graph and stands under all the options in which it
+    exists. The initial design takes the place of hyperopt's own random start. The trials are
+    rebuilt from the history for every call; running configs are known as running, which hyperopt
+    takes for bad.
+
+    Args:
+        space: what to search.
+        seed: of all random numbers.
+    """
+
+    def __init__(self, space: Space, seed: int = 0) -> None:
+        super().__init__(space, seed)
+        self._hyperopt = import_optional("hyperopt", "hyperopt", "bench")
+        flat = flatten(space)
+        self._parameters = {one.name: one.parameter for one in flat}
+        self._domain = self._hyperopt.Domain(lambda config: 0.0, self._graph(flat))
+
+    def propose(self, task: Task) -> list[Suggestion]:
+        trials = self._trials(task)
+        taken = set(task.taken)
+        chosen: list[Suggestion] = []
+        for turn in range(_TRIES * task.n):
+            (document,) = self._hyperopt.tpe.suggest(
+                trials.new_trial_ids(1),
+                self._domain,
+                trials,
+                (task.torch_seed + turn) % 2**31,
+                n_startup_jobs=0,
+                verbose=False,
+            )
+            config = self._config(document["misc"]["vals"])
+            if config_key(config) not in taken:
+                taken.add(config_key(config))
+                chosen.append(Suggestion(config))
+            if len(chosen) == task.n:
+                break
+            # As running, also a repeated config turns hyperopt away from itself.
+            self._insert(trials, config, None)
+        return chosen
+
+    def _trials(self, task: Task) -> Any:
+        trials = self._hyperopt.Trials()
+        for trial, score in task.rows:
+            self._insert(trials, trial.config, -score)
+        for config in task.pending:
+            self._insert(trials, config, None)
+        return trials
+
+    def _insert(self, trials: Any, config: Config, loss: float | None) -> None:
+        states = self._hyperopt
+        flat = levels_of(self.space.subspace_of(config), config)
+        known = {n: to_hyperopt(self._parameters[n], value) for n, value in flat.items()}
+        (number,) = trials.new_trial_ids(1)
+        names = self._domain.params
+        misc = {
+            "tid": number,
+            "cmd": self._domain.cmd,
+            "workdir": None,
+            "idxs": {name: [number] if name in known else [] for name in names},
+            "vals": {name: [known[name]] if name in known else [] for name in names},
+        }
+        result = {"status": states.STATUS_NEW}
+        if loss is not None:
+            result = {"status": states.STATUS_OK, "loss": loss}
+        (document,) = trials.new_trial_docs([number], [None], [result], [misc])
+        done, running = states.JOB_STATE_DONE, states.JOB_STATE_RUNNING
+        document["state"] = running if loss is None else done
+        trials.insert_trial_docs([document])
+        trials.refresh()
+
+    def _config(self, values: dict[str, list[float]]) -> Config:
+        def decide(parameter: Parameter, key: Key) -> Value:
+            (value,) = values[flat_name(parameter, key)]
+            return from_hyperopt(parameter, float(value))
+
+        return walk(self.space, decide)
+
+    def _graph(self, flat: list[FlatParameter]) -> dict[str, Any]:
+        """Nodes by name; children are built before their fathers, who hold them as options."""
+        nodes: dict[str, Any] = {}
+        below: dict[str, list[FlatParameter]] = {}
+        for one in reversed(flat):
+            children = below.get(one.name, [])
+            nodes[one.name] = self._node(one, children, nodes)
+            below.setdefault(one.father, []).append(one)
+        return {one.name: nodes[one.name] for one in below.get("", [])}
+
+    def _node(
+        self, one: FlatParameter, children: list[FlatParameter], nodes: dict[str, Any]
+    ) -> Any:
+        hp, parameter = self._hyperopt.hp, one.parameter
+        if parameter.kind == "choice" or parameter.is_structural:
+            options = [
+                {"level": level}
+                | {child.name: nodes[child.name] for child in children if level in child.levels}
+                for level in range(parameter.n_levels)
+            ]
+            return hp.choice(one.name, options)
+        if parameter.kind == "float":
+            kind = hp.loguniform if parameter.log else hp.uniform
+            scale = math.log if parameter.log else float
+            return kind(one.name, scale(parameter.low), scale(parameter.high))
+        low = int(parameter.low) - _EDGE if parameter.kind == "int" else -_EDGE
+        high = low + parameter.n_levels - 1 + 2 * _EDGE
+        if parameter.log:
+            return hp.qloguniform(one.name, math.log(low), math.log(high), 1)
+        return hp.quniform(one.name, low, high, 1)
+
+
+def to_hyperopt(parameter: Parameter, value: int | float) -> int | float:
+    """A flat value as hyperopt holds it: the level of whatever is an ``hp.choice``."""
+    if parameter.is_structural and parameter.kind == "int":
+        return int(value) - int(parameter.low)
+    return value
+
+
+def from_hyperopt(parameter: Parameter, value: float) -> Value:
+    """Inverse of ``to_hyperopt``, as the parameter writes it."""
+    if parameter.kind == "float":
+        return from_flat(parameter, value)
+    number = round(value)
+    if parameter.is_structural:
+        return parameter.value_at(number)
+    if parameter.kind == "int":
+        return min(max(number, int(parameter.low)), int(parameter.high))
+    return parameter.value_at(min(max(number, 0), parameter.n_levels - 1))

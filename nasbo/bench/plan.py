@@ -1,0 +1,115 @@
+"""Problems, methods and seeds come in; the cells of a benchmark, checked at the door, go out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from nasbo.bench.cell import Cell, Protocol
+from nasbo.bench.lookup import find_problem
+from nasbo.bench.problem import Problem
+from nasbo.bench.spec import parse_method
+from nasbo.errors import NasboError
+
+
+@dataclass(frozen=True)
+class Part:
+    """Methods × problems × seeds under one protocol."""
+
+    problems: tuple[str, ...]
+    methods: tuple[str, ...]
+    seeds: int
+    protocol: Protocol = field(default_factory=Protocol)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a benchmark runs.
+
+    Attributes:
+        parts: what was asked for; the first method of the first part is compared with the others.
+        left_out: methods that cannot run here, with the reason.
+        problems: the problems by name, made once.
+    """
+
+    parts: tuple[Part, ...]
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    problems: Mapping[str, Problem] = field(default_factory=dict)
+
+    @property
+    def methods(self) -> list[str]:
+        """Labels in the order in which they are named first."""
+        return list(dict.fromkeys(label for part in self.parts for label in part.methods))
+
+    @property
+    def cells(self) -> list[Cell]:
+        """Seed by seed, so that a run that is stopped has compared everybody on some seeds."""
+        found: dict[Cell, None] = {}
+        for seed in range(max(part.seeds for part in self.parts)):
+            for part in self.parts:
+                for problem in part.problems if seed < part.seeds else ():
+                    for method in part.methods:
+                        found[Cell(problem, method, seed, part.protocol)] = None
+        return list(found)
+
+
+def make_plan(parts: Sequence[Part], skip_missing: bool = False) -> Plan:
+    """Check everything that can be wrong before the first search runs.
+
+    Args:
+        parts: what to run; methods in any spelling.
+        skip_missing: leave methods out whose packages are missing, instead of refusing.
+
+    Raises:
+        NasboError: an unknown name, a problem that cannot be made, a package that is missing.
+    """
+    if not parts or not all(part.problems and part.methods for part in parts):
+        raise NasboError("a benchmark needs at least one problem and one method")
+    if any(part.seeds < 1 for part in parts):
+        raise NasboError("seeds >= 1 must hold")
+    named = [_plain(part) for part in parts]
+    problems = {name: _make(name) for part in named for name in part.problems}
+    missing = _missing([label for part in named for label in part.methods], problems)
+    if missing and not skip_missing:
+        reasons = "; ".join(missing.values())
+        raise NasboError(f"{reasons} (--skip-missing runs the others and says so in the table)")
+    kept = [
+        Part(part.problems, tuple(m for m in part.methods if m not in missing), part.seeds,
+             part.protocol)
+        for part in named
+    ]  # fmt: skip
+    if not all(part.methods for part in kept):
+        raise NasboError("no method is left: " + "; ".join(missing.values()))
+    return Plan(tuple(kept), missing, problems)
+
+
+def _plain(part: Part) -> Part:
+    labels = tuple(dict.fromkeys(parse_method(method).label for method in part.methods))
+    return Part(tuple(dict.fromkeys(part.problems)), labels, part.seeds, part.protocol)
+
+
+def _make(name: str) -> Problem:
+    try:
+        return find_problem(name)
+    except NasboError as error:
+        raise NasboError(f"problem {name!r}: {error}") from error
+
+
+def _missing(labels: Sequence[str], problems: Mapping[str, Problem]) -> dict[str, str]:
+    """Methods whose packages are not installed; any other fault is raised at once."""
+    space = next(iter(problems.values())).space
+    missing = {}
+    for label in dict.fromkeys(labels):
+        spec = parse_method(label)
+        try:
+            spec.make(space)
+        except NasboError as error:
+            if not is_missing_package(error):
+                raise
+            missing[label] = str(error)
+    return missing
+
+
+def is_missing_package(error: NasboError) -> bool:
+    """Whether a method cannot be made because a package is not installed."""
+    return isinstance(error.__cause__, ImportError) and "needs the package" in str(error)

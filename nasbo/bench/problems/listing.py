@@ -1,0 +1,43 @@
+"""The registry comes in, one row of facts per problem goes out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from nasbo.bench.problems import PROBLEMS
+from nasbo.space import Parameter
+
+
+def problem_rows() -> list[dict[str, Any]]:
+    """What is to be known of each problem; data sets are neither read nor fetched for it."""
+    return [_row(name) for name in sorted(PROBLEMS, key=lambda n: (PROBLEMS[n].group, n))]
+
+
+def _row(name: str) -> dict[str, Any]:
+    entry = PROBLEMS[name]
+    problem = entry.make()
+    return {
+        "problem": name,
+        "group": entry.group,
+        "half": entry.half,
+        "subspaces": problem.space.n_subspaces,
+        "parameters": max_active(problem.space.parameters),
+        "optimum": problem.optimum,
+        "noise": problem.truth is not None or entry.is_slow,
+        "cost": entry.cost,
+        "slow": entry.is_slow,
+        "needs": entry.needs,
+        "summary": entry.summary,
+    }
+
+
+def max_active(parameters: Sequence[Parameter]) -> int:
+    """How many single values the largest config has."""
+    return sum(1 + _below(parameter) for parameter in parameters)
+
+
+def _below(parameter: Parameter) -> int:
+    if parameter.repeated:
+        return int(parameter.high) * max_active(parameter.repeated)
+    return max((max_active(branch.parameters) for branch in parameter.branches), default=0)

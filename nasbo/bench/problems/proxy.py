@@ -1,0 +1,93 @@
+"""The shipped CIFAR-10 trainer on its proxy recipe: configs come in, validation errors go out.
+
+An evaluation trains a network for about 20 s. The training's seed is drawn from a few, and values
+are stored by the network's fingerprint and that seed: a config that is met again costs nothing.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nasbo.bench.problem import Config, Problem
+from nasbo.bench.problems.entry import Entry
+from nasbo.bench.problems.places import data_folder
+from nasbo.bench.problems.store import Store
+from nasbo.errors import NasboError
+from nasbo.space import load_space
+from nasbo.trainer import Trainer, load_trainer
+
+TRAINER = "trainers.cifar10:train"
+VERSION = 1
+N_SEEDS = 3
+CHANCE_ERROR = 0.9
+
+
+@dataclass
+class Session:
+    """What the trainer is handed; the reports stay in memory."""
+
+    folder: Path
+    seed: int
+    options: Mapping[str, Any]
+    reports: list[dict[str, float]] = field(default_factory=list)
+
+    def report(self, metrics: dict[str, float]) -> None:
+        """Keep the metrics of an epoch."""
+        self.reports.append(metrics)
+
+
+def train_once(trainer: Trainer, config: Config, seed: int, options: Mapping[str, Any]) -> float:
+    """The validation error after the last epoch; a network that diverges guesses."""
+    with tempfile.TemporaryDirectory(prefix="nasbo-proxy-") as folder:
+        session = Session(Path(folder), seed, options)
+        try:
+            trainer(config, session)
+        except ArithmeticError:
+            return CHANCE_ERROR
+    return 1 - float(session.reports[-1]["val_accuracy"])
+
+
+def cifar10(name: str, options: Mapping[str, Any]) -> Problem:
+    """The problem of a recipe; `truth` is not known, values carry the noise of training."""
+    space, store = load_space("nas_cifar10"), _store(name)
+
+    def evaluate(config: Config, rng: np.random.Generator) -> float:
+        trainer, seed = load_trainer(TRAINER), int(rng.integers(N_SEEDS))
+        if trainer.fingerprint is None:
+            raise NasboError(f"{TRAINER} must offer a fingerprint")
+        key = f"{trainer.fingerprint(config)}/{seed}"
+        return store.value(key, lambda: train_once(trainer, config, seed, options))
+
+    return Problem(name, space, evaluate, version=VERSION)
+
+
+def _store(name: str) -> Store:
+    return Store(f"{name}-{VERSION}")
+
+
+def check_data() -> None:
+    """Raise if CIFAR-10 is not prepared on this machine."""
+    manifest = data_folder() / "cifar10" / "manifest.json"
+    if not manifest.is_file():
+        raise NasboError(f"CIFAR-10 is needed: run 'nasbo data cifar10'; there is no {manifest}")
+
+
+ENTRIES: dict[str, Entry] = {
+    "cifar10_proxy": Entry(
+        make=lambda: cifar10("cifar10_proxy", {"recipe": "proxy", "is_tensorboard": False}),
+        group="nas",
+        half="held-out",
+        summary="real networks on a small part of CIFAR-10, about 20 s each",
+        is_slow=True,
+        cost="seconds",
+        needs="nasbo data cifar10",
+        check=check_data,
+        store=lambda: _store("cifar10_proxy"),
+    )
+}

@@ -1,0 +1,119 @@
+"""A space and a recipe for learners come in, one problem per OpenML data set goes out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import metadata, util
+from typing import Any
+
+import numpy as np
+
+from nasbo.bench.problem import Config, Problem
+from nasbo.bench.problems.entry import Entry
+from nasbo.bench.problems.openml import SETS, load_set
+from nasbo.bench.problems.scoring import log_loss
+from nasbo.bench.problems.store import Store
+from nasbo.errors import NasboError
+from nasbo.space import Space
+
+
+@dataclass(frozen=True)
+class Package:
+    """A package that a problem needs.
+
+    Attributes:
+        module: what is imported.
+        install: the distribution to install for it.
+        others: further distributions that bring the same module.
+    """
+
+    module: str
+    install: str
+    others: tuple[str, ...] = ()
+
+    def check(self) -> None:
+        """Raise if the package is not there."""
+        if util.find_spec(self.module) is None:
+            raise NasboError(
+                f"the package {self.install} is needed: pip install {self.install}, "
+                "or pip install 'nasbo[bench]' for all of them"
+            )
+
+    @property
+    def version(self) -> str:
+        """The module's name and version, "absent" if it is not there."""
+        for distribution in (self.install, *self.others):
+            try:
+                return f"{self.module} {metadata.version(distribution)}"
+            except metadata.PackageNotFoundError:
+                continue
+        return f"{self.module} absent"
+
+
+SKLEARN = Package("sklearn", "scikit-learn")
+XGBOOST = Package("xgboost", "xgboost-cpu", ("xgboost",))
+
+
+@dataclass(frozen=True)
+class Family:
+    """Problems of one space on all data sets.
+
+    Attributes:
+        name: the first word of its problems.
+        space: builds the space.
+        learner: builds an unfitted classifier from a config and the number of features.
+    """
+
+    name: str
+    group: str
+    space: Callable[[], Space]
+    learner: Callable[[Config, int], Any]
+    summary: str
+    packages: Sequence[Package] = (SKLEARN,)
+    version: int = 2
+
+    def entries(self) -> dict[str, Entry]:
+        """An entry per data set."""
+        return {f"{self.name}_{data}": self._entry(data) for data in SETS}
+
+    def _entry(self, data: str) -> Entry:
+        packages = ", ".join(package.install for package in self.packages)
+        return Entry(
+            make=lambda: self.problem(data),
+            group=self.group,
+            half=SETS[data].half,
+            summary=f"{self.summary} on {data}",
+            cost="< 1 s",
+            needs=f"openml/{SETS[data].file}; {packages}",
+            check=lambda: self.check(data),
+            store=lambda: self.store(data),
+        )
+
+    def check(self, data: str) -> None:
+        """Raise if a package or the data set is not there."""
+        for package in self.packages:
+            package.check()
+        load_set(data)
+
+    def store(self, data: str) -> Store:
+        """Where values are kept: per version of this code and of the packages."""
+        made_with = ", ".join(package.version for package in self.packages)
+        return Store(f"{self.name}_{data}-{self.version}", made_with)
+
+    def measure(self, config: Config, data: str) -> float:
+        """The log-loss of a config's learner on one data set."""
+        table = load_set(data)
+        return log_loss(lambda: self.learner(config, table.features.shape[1]), table)
+
+    def problem(self, data: str) -> Problem:
+        """The problem on one data set; its values are stored on disk."""
+        space, store = self.space(), self.store(data)
+
+        def evaluate(config: Config, rng: np.random.Generator) -> float:
+            own = space.canonical(config)
+            key = json.dumps(own, sort_keys=True)
+            return store.value(key, lambda: self.measure(own, data))
+
+        return Problem(f"{self.name}_{data}", space, evaluate, version=self.version)

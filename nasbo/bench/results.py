@@ -1,0 +1,241 @@
+"""Cells come in; their courses, as arrays over trials, go out: tables and plots rest on them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nasbo.bench.cell import Record
+from nasbo.bench.plan import Part
+from nasbo.bench.problems import PROBLEMS
+from nasbo.bench.run import PLAN, read_cells, read_record, without_version
+from nasbo.errors import NasboError
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One cell.
+
+    Attributes:
+        best: least true value so far, after 0, 1, ... trials beyond the design: (trials + 1,).
+        chosen: true value of the config that was measured best so far, (trials + 1,).
+        best_subspace: where the least true value was found so far, (trials + 1,).
+        costs: (observations so far, processor seconds per config) of each suggestion.
+        round_ends: trials beyond the design that had ended after each suggestion.
+    """
+
+    problem: str
+    method: str
+    seed: int
+    best: Array
+    chosen: Array
+    best_subspace: NDArray[np.int64]
+    costs: tuple[tuple[int, float], ...]
+    round_ends: tuple[int, ...]
+    record: Record
+
+
+@dataclass(frozen=True)
+class ProblemInfo:
+    """What the tables need to know of a problem."""
+
+    name: str
+    group: str
+    half: str
+    optimum: float | None
+    is_noisy: bool
+    n_subspaces: int
+    trials: int
+
+
+@dataclass(frozen=True)
+class Results:
+    """All runs that belong together.
+
+    Attributes:
+        methods: labels; the first one is compared with the others.
+        problems: in the order of the plan.
+        runs: by (problem, method, seed).
+        missing: cells of the plan that are not finished.
+        left_out: methods that could not take part, with the reason.
+        notes: what a reader of the table must know.
+    """
+
+    methods: tuple[str, ...]
+    problems: dict[str, ProblemInfo]
+    runs: dict[tuple[str, str, int], Run]
+    missing: tuple[str, ...] = ()
+    left_out: dict[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def seeds(self, problem: str, methods: Sequence[str] | None = None) -> list[int]:
+        """Seeds that all of the methods (of those that met the problem) have finished."""
+        wanted = self.contestants(problem) if methods is None else methods
+        sets = [set(self._by_seed.get((problem, method), {})) for method in wanted]
+        return sorted(set.intersection(*sets)) if sets else []
+
+    def contestants(self, problem: str) -> list[str]:
+        """Methods with at least one run on a problem, in the order of ``methods``."""
+        return [method for method in self.methods if (problem, method) in self._by_seed]
+
+    def of(self, problem: str, method: str) -> list[Run]:
+        """The runs of a method on a problem, by seed."""
+        found = self._by_seed.get((problem, method), {})
+        return [found[seed] for seed in sorted(found)]
+
+    @cached_property
+    def _by_seed(self) -> dict[tuple[str, str], dict[int, Run]]:
+        found: dict[tuple[str, str], dict[int, Run]] = {}
+        for (problem, method, seed), run in self.runs.items():
+            found.setdefault((problem, method), {})[seed] = run
+        return found
+
+
+def load_results(out: Path, methods: Sequence[str] = (), problems: Sequence[str] = ()) -> Results:
+    """The results of a folder.
+
+    The folder's plan says which cells belong together; without it, all of them do. Where a cell
+    was run by several versions of a method, the newest counts.
+
+    Args:
+        out: folder of a benchmark.
+        methods: labels to keep, in that order; default the plan's.
+        problems: to keep; default the plan's.
+    """
+    records = read_cells(out)
+    plan = read_record(out / PLAN) if (out / PLAN).is_file() else None
+    records, notes = _newest(records)
+    missing: list[str] = []
+    if plan is not None:
+        parts = [_part(part) for part in plan["parts"]]
+        records, missing = _planned(records, parts)
+        methods = methods or list(dict.fromkeys(m for part in parts for m in part.methods))
+        problems = problems or list(dict.fromkeys(p for part in parts for p in part.problems))
+    methods = tuple(methods) or _default_order(record["label"] for record in records)
+    names = tuple(problems) or tuple(dict.fromkeys(record["key"]["problem"] for record in records))
+    kept = [r for r in records if r["label"] in methods and r["key"]["problem"] in names]
+    if not kept:
+        raise NasboError(f"{out}: no finished cell of {', '.join(methods)} on {', '.join(names)}")
+    runs = {(r["key"]["problem"], r["label"], r["key"]["seed"]): make_run(r) for r in kept}
+    return Results(
+        methods=tuple(m for m in methods if any(m == label for _, label, _ in runs)),
+        problems={n: _info(n, kept) for n in names if any(r["key"]["problem"] == n for r in kept)},
+        runs=runs,
+        missing=tuple(missing),
+        left_out=dict(plan["left_out"]) if plan is not None else {},
+        notes=tuple(notes + _mixtures(kept)),
+    )
+
+
+def make_run(record: Record) -> Run:
+    """A cell's record as arrays; a search that ran out of configs keeps its best to the end."""
+    n_design, trials = record["n_design"], record["key"]["trials"]
+    scores = np.array([np.inf if s is None else s for s in record["scores"]], dtype=np.float64)
+    values = np.array([np.inf if v is None else v for v in record["values"]], dtype=np.float64)
+    subspaces = np.array(record["subspaces"], dtype=np.int64)
+    ends = np.minimum(np.arange(n_design, n_design + trials + 1), len(scores))
+    leaders = np.array([int(np.argmin(scores[:end])) for end in ends])
+    picks = np.array([int(np.argmin(values[:end])) for end in ends])
+    sizes = [size for _, size, _ in record["rounds"]]
+    costs = tuple((n, cpu / size) for n, size, cpu in record["rounds"] if size)
+    return Run(
+        problem=record["key"]["problem"],
+        method=record["label"],
+        seed=record["key"]["seed"],
+        best=scores[leaders],
+        chosen=scores[picks],
+        best_subspace=subspaces[leaders],
+        costs=costs,
+        round_ends=tuple(int(end) for end in np.cumsum(sizes)),
+        record=record,
+    )
+
+
+def _part(raw: dict[str, Any]) -> Part:
+    from nasbo.bench.cell import Protocol
+
+    protocol = Protocol(**raw["protocol"])
+    return Part(tuple(raw["problems"]), tuple(raw["methods"]), raw["seeds"], protocol)
+
+
+def _newest(records: Iterable[Record]) -> tuple[list[Record], list[str]]:
+    found: dict[str, Record] = {}
+    n_old = 0
+    for record in sorted(records, key=lambda one: float(one["made"])):
+        name = repr((record["label"], sorted(without_version(record["key"]).items(), key=str)))
+        n_old += name in found
+        found[name] = record
+    notes = [f"{n_old} cells of older versions of their methods are left out"] if n_old else []
+    return list(found.values()), notes
+
+
+def _planned(records: Sequence[Record], parts: Sequence[Part]) -> tuple[list[Record], list[str]]:
+    """The records of a plan, and what it lacks."""
+
+    def place(record: Record) -> tuple[Any, ...]:
+        key = record["key"]
+        return key["problem"], record["label"], key["seed"], key["trials"], key["design"]
+
+    known = {place(record): record for record in records}
+    kept, missing = {}, []
+    for part in parts:
+        protocol = part.protocol
+        for name in part.problems:
+            for label in part.methods:
+                for seed in range(part.seeds):
+                    wanted = name, label, seed, protocol.trials, protocol.design
+                    if wanted in known:
+                        kept[wanted] = known[wanted]
+                    else:
+                        missing.append(f"{name} {label} seed {seed}")
+    return list(kept.values()), missing
+
+
+def _default_order(labels: Iterable[str]) -> tuple[str, ...]:
+    """``attnbo`` and its variants first."""
+    return tuple(sorted(set(labels), key=lambda one: (not one.startswith("attnbo"), len(one), one)))
+
+
+def _info(name: str, records: Sequence[Record]) -> ProblemInfo:
+    mine = [record for record in records if record["key"]["problem"] == name]
+    last = max(mine, key=lambda record: float(record["made"]))
+    entry = PROBLEMS.get(name)
+    return ProblemInfo(
+        name=name,
+        group=entry.group if entry else last["group"],
+        half=entry.half if entry else last["half"],
+        optimum=last["optimum"],
+        is_noisy=last["is_noisy"],
+        n_subspaces=last["n_subspaces"],
+        trials=min(record["key"]["trials"] for record in mine),
+    )
+
+
+def _mixtures(records: Sequence[Record]) -> list[str]:
+    """Methods whose cells were made by more than one version."""
+    versions: dict[str, set[str]] = {}
+    for record in records:
+        versions.setdefault(record["label"], set()).add(record["key"]["version"])
+    mixed = [label for label, found in versions.items() if len(found) > 1]
+    return [f"cells of several versions are mixed: {', '.join(sorted(mixed))}"] if mixed else []
+
+
+def fallback_shares(results: Results) -> dict[str, float]:
+    """Part of the trials beyond the design that a method could not choose itself."""
+    shares = {}
+    for method in results.methods:
+        sources: Counter[str] = Counter()
+        for run in results.runs.values():
+            if run.method == method:
+                sources.update(run.record["sources"][run.record["n_design"] :])
+        shares[method] = sources["fallback"] / max(sources.total(), 1)
+    return shares

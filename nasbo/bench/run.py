@@ -1,0 +1,168 @@
+"""A plan comes in; its cells, run over processes and kept as files, go out."""
+
+from __future__ import annotations
+
+import glob
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from nasbo.bench.cell import Cell, Record, cell_key, key_hash, run_cell
+from nasbo.bench.plan import Plan
+from nasbo.bench.workers import run_tasks
+from nasbo.errors import NasboError
+
+CELLS, CRASHES, PLAN = "cells", "crashes", "plan.json"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a plan is run.
+
+    Attributes:
+        out: the folder of the results.
+        jobs: processes at a time.
+        fresh: whether finished cells are run again.
+        any_version: whether cells of other versions of a method count as finished.
+    """
+
+    out: Path
+    jobs: int = 2
+    fresh: bool = False
+    any_version: bool = False
+
+
+@dataclass
+class Progress:
+    """Where a run stands: cells in all, found finished, run, crashed with their traceback."""
+
+    n_cells: int
+    n_cached: int = 0
+    n_run: int = 0
+    crashes: dict[Cell, str] = field(default_factory=dict)
+
+    @property
+    def n_left(self) -> int:
+        return self.n_cells - self.n_cached - self.n_run - len(self.crashes)
+
+
+def run_plan(
+    plan: Plan, settings: Settings, on_progress: Callable[[Progress], Any] = lambda state: None
+) -> Progress:
+    """Run what is not finished yet.
+
+    A cell that crashes is noted with its traceback and does not stop the others; it is tried
+    again by the next run.
+
+    Args:
+        plan: what to run.
+        settings: where and how.
+        on_progress: called at the start and after each cell.
+    """
+    _make_folder(settings.out / CELLS)
+    _write(settings.out / PLAN, plan_record(plan))
+    files = {cell: _file_of(cell, plan, settings.out) for cell in plan.cells}
+    waiting = [cell for cell in files if settings.fresh or not _is_known(files[cell], settings)]
+    state = Progress(len(files), n_cached=len(files) - len(waiting))
+    on_progress(state)
+    for outcome in run_tasks(run_cell, waiting, settings.jobs):
+        file = files[outcome.task].path
+        crash = settings.out / CRASHES / f"{file.stem}.txt"
+        if outcome.error:
+            state.crashes[outcome.task] = outcome.error
+            _make_folder(crash.parent)
+            crash.write_text(outcome.error, encoding="utf-8")
+        else:
+            state.n_run += 1
+            _write(file, outcome.result)
+            crash.unlink(missing_ok=True)
+        on_progress(state)
+    return state
+
+
+@dataclass(frozen=True)
+class _File:
+    """Where a cell's result lies, and the key that it must have."""
+
+    path: Path
+    key: Record
+
+
+def _file_of(cell: Cell, plan: Plan, out: Path) -> _File:
+    key = cell_key(cell, plan.problems[cell.problem])
+    return _File(out / CELLS / cell_file(cell, key), key)
+
+
+def cell_file(cell: Cell, key: Record) -> str:
+    """The name of a cell's file: what a reader looks for, then the hash of the whole key."""
+    readable = f"{cell.problem}--{cell.method}--seed{cell.seed}"
+    return f"{re.sub(r'[^A-Za-z0-9_.=@-]+', '_', readable)}--{key_hash(key)}.json"
+
+
+def plan_record(plan: Plan) -> Record:
+    """A plan as the folder remembers it, for the tables."""
+    return {"parts": [asdict(part) for part in plan.parts], "left_out": dict(plan.left_out)}
+
+
+def read_cells(out: Path) -> list[Record]:
+    """All finished cells of a folder.
+
+    Raises:
+        NasboError: there is none, or a file is not a cell.
+    """
+    files = sorted((out / CELLS).glob("*.json"))
+    if not files:
+        raise NasboError(f"{out}: there are no finished cells in {CELLS}/")
+    return [_read(file) for file in files]
+
+
+def read_record(file: Path) -> Record:
+    """A JSON file with an object in it."""
+    try:
+        record = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise NasboError(f"{file}: cannot be read: {error}") from error
+    if not isinstance(record, dict):
+        raise NasboError(f"{file}: must hold an object, got {type(record).__name__}")
+    return record
+
+
+def _read(file: Path) -> Record:
+    record = read_record(file)
+    if missing := {"key", "label", "scores", "rounds"} - set(record):
+        raise NasboError(f"{file}: is no cell of a benchmark: {min(missing)!r} is missing")
+    return record
+
+
+def _is_known(file: _File, settings: Settings) -> bool:
+    if file.path.is_file():
+        return True
+    if not settings.any_version:
+        return False
+    wanted, _, _ = file.path.name.rpartition("--")
+    others = file.path.parent.glob(f"{glob.escape(wanted)}--*.json")
+    return any(
+        without_version(_read(other)["key"]) == without_version(file.key) for other in others
+    )
+
+
+def without_version(key: Record) -> Record:
+    """A key but for the version of the method."""
+    return {name: value for name, value in key.items() if name != "version"}
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise NasboError(f"{folder}: cannot be made: {error}") from error
+
+
+def _write(path: Path, record: Record | Sequence[Any]) -> None:
+    """A file is there as a whole or not at all: a cell that exists is finished."""
+    partial = path.with_name(f"{path.name}.partial")
+    partial.write_text(json.dumps(record, separators=(",", ":")), encoding="utf-8")
+    partial.replace(path)

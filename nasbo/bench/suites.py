@@ -1,0 +1,163 @@
+"""The name of a suite comes in; the parts of a benchmark go out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from nasbo.bench.cell import Protocol
+from nasbo.bench.plan import Part
+from nasbo.bench.spec import parse_method
+from nasbo.errors import NasboError
+
+PEER_METHODS = (
+    "gp", "hierarchical", "addtree", "independent", "smac", "tpe", "tpe-group", "hyperopt",
+    "random",
+)  # fmt: skip
+ALL_METHODS = ("attnbo", *PEER_METHODS)
+
+JENATTON = (
+    "jenatton_small", "jenatton_small_shifted", "jenatton_large", "jenatton_large_shifted",
+)  # fmt: skip
+PAPER_SETS = ("blood", "diabetes", "steel", "wdbc", "banknote", "monks3")
+"""The six OpenML tasks of the AttnBO paper; the other sets are harder and our own choice."""
+PAPER_SPACES = ("svm", "xgboost", "cash")
+PAPER_METHOD = "attnbo[preset=paper]@subspaces"
+"""The paper's model as written, one config per subspace and fit, as its algorithm 1 has it."""
+PAPER_PEERS = ("bandits", "addtree", "smac", "hyperopt", "random")
+NO_EMBEDDING = "attnbo[preset=paper,embedding=none]@subspaces"
+TOKEN_POOLING = "attnbo[preset=paper,pooling=token]@subspaces"
+NAS = "cifar10_proxy"
+NAS_METHODS = ("attnbo@subspaces", "addtree", "bandits@subspaces", "random@subspaces",
+               "tpe@subspaces")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A benchmark by name.
+
+    Attributes:
+        summary: in one line.
+        parts: what is run.
+        has_claims: whether the claims of the AttnBO paper are checked and its figures drawn.
+    """
+
+    summary: str
+    parts: tuple[Part, ...]
+    has_claims: bool = False
+
+
+def _paper_problems(*spaces: str) -> tuple[str, ...]:
+    return tuple(f"{space}_{data}" for space in spaces for data in PAPER_SETS)
+
+
+SUITES: dict[str, Suite] = {
+    "quick": Suite(
+        "the strongest peers on five problems, 3 seeds × 40 trials: about 15 minutes on 2 cores",
+        (
+            Part(
+                ("jenatton_small_shifted", "jenatton_large", "share", "blocks", "cash_diabetes"),
+                ("attnbo", "gp", "hierarchical", "addtree", "smac", "tpe-group", "random"),
+                3,
+                Protocol(trials=40),
+            ),
+        ),
+    ),
+    "full": Suite(
+        "all peers on twelve problems, 5 seeds (10 on Jenatton's) × 80 trials: a few hours",
+        (
+            Part(JENATTON, ALL_METHODS, 10),
+            Part(
+                ("share", "noshare", "blocks", "tree_many", "cash_diabetes", "cash_steel",
+                 "pipeline_steel", "pipeline_monks2"),
+                ALL_METHODS,
+                5,
+            ),
+        ),
+    ),
+    "jenatton": Suite(
+        "Jenatton's functions: small and large, centred and shifted, shared and not, 10 seeds",
+        (
+            Part(
+                (*JENATTON, "jenatton_small_unshared", "jenatton_large_unshared"), ALL_METHODS, 10
+            ),
+        ),
+    ),
+    "attnbo-paper": Suite(
+        "the figures of the AttnBO paper and which of its claims hold: days on 2 cores",
+        (
+            Part(("jenatton_small",), ("attnbo", PAPER_METHOD, *PAPER_PEERS), 10),
+            Part(_paper_problems(*PAPER_SPACES), ("attnbo", PAPER_METHOD, *PAPER_PEERS), 3),
+            Part(_paper_problems(*PAPER_SPACES), (NO_EMBEDDING, TOKEN_POOLING), 3),
+            Part((NAS,), NAS_METHODS, 3, Protocol(trials=40)),
+        ),
+        has_claims=True,
+    ),
+    "casmopolitan": Suite(
+        "choices and numbers mixed: func2C, func3C, Ackley-53, 200 evaluations, 5 seeds",
+        (
+            Part(
+                ("func2c", "func3c", "ackley53"),
+                ("casmopolitan", "attnbo", "tpe", "random"),
+                5,
+                Protocol(trials=180, design=20),
+            ),
+        ),
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What a user asks for beside a suite; ``None`` and nothing leave it as it is.
+
+    Attributes:
+        problems: run these only.
+        methods: run these on every problem instead of the suite's own.
+    """
+
+    problems: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+    seeds: int | None = None
+    trials: int | None = None
+    batch: int | None = None
+    design: int | None = None
+
+
+def suite_parts(name: str, changes: Changes) -> list[Part]:
+    """The parts of a suite, with a user's changes.
+
+    Raises:
+        NasboError: no such suite, or a problem that it does not have.
+    """
+    if name not in SUITES:
+        raise NasboError(f"suite must be one of {', '.join(sorted(SUITES))}, got {name!r}")
+    parts = SUITES[name].parts
+    known = {problem for part in parts for problem in part.problems}
+    if strangers := [problem for problem in changes.problems if problem not in known]:
+        listed = ", ".join(sorted(known))
+        raise NasboError(f"suite {name!r} has no problem {strangers[0]!r}; it has {listed}")
+    changed = [changed_part(part, changes) for part in parts]
+    return [part for part in changed if part.problems]
+
+
+def changed_part(part: Part, changes: Changes) -> Part:
+    """One part with a user's changes."""
+    wanted = {"trials": changes.trials, "batch": changes.batch, "design": changes.design}
+    given = {name: value for name, value in wanted.items() if value is not None}
+    problems = part.problems
+    if changes.problems:
+        problems = tuple(problem for problem in problems if problem in changes.problems)
+    return Part(
+        problems,
+        changes.methods or part.methods,
+        changes.seeds or part.seeds,
+        replace(part.protocol, **given),
+    )
+
+
+def own_parts(problems: Sequence[str], methods: Sequence[str], changes: Changes) -> list[Part]:
+    """The one part of a benchmark without a suite."""
+    labels = tuple(parse_method(method).label for method in methods)
+    part = Part(tuple(problems), labels, changes.seeds or 10)
+    return [changed_part(part, replace(changes, problems=(), methods=()))]

@@ -1,0 +1,227 @@
+"""Results come in; every number of the tables, as plain values, goes out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from nasbo.bench.regret import Yardstick, regret_pairs, yardsticks
+from nasbo.bench.results import ProblemInfo, Results, fallback_shares
+from nasbo.bench.statistics import bootstrap, compare, first_below, ranks
+
+Table = dict[str, Any]
+CHECKPOINTS = (10, 20, 40, 80)
+RANK_CHECKPOINTS = (20, 40, 80)
+COST_MARKS = (10, 20, 50, 100, 200, 500, 1000, 2000)
+COST_WINDOW = 0.1
+NEAR = 0.01
+"""Regret, in the problem's own unit, at which an optimum counts as found."""
+LEAF_AT = 40
+
+
+def make_table(results: Results) -> Table:
+    """All tables of a benchmark; numbers that cannot be had are ``None``."""
+    sticks = yardsticks(results)
+    plain: Table = _plain(
+        {
+            "methods": list(results.methods),
+            "problems": {n: _problem(results, n, sticks[n]) for n in results.problems},
+            "regret": {n: _regrets(results, n, sticks[n]) for n in results.problems},
+            "ranks": {name: _ranks(results, sticks, some) for name, some in scopes(results)},
+            "tests": {name: _tests(results, sticks, some) for name, some in scopes(results)},
+            "reach": _reach(results),
+            "optimum": {n: _found(results, i, sticks[n]) for n, i in _known(results)},
+            "chosen": {n: _chosen(results, n, sticks[n]) for n in _noisy(results)},
+            "cost": {name: _costs(results, some) for name, some in scopes(results)},
+            "memory_mb": _memory(results),
+            "fallbacks": fallback_shares(results),
+            "versions": _versions(results),
+            "missing": list(results.missing),
+            "left_out": results.left_out,
+            "notes": list(results.notes),
+        }
+    )
+    return plain
+
+
+def scopes(results: Results) -> Iterator[tuple[str, list[str]]]:
+    """Sets of problems that are looked at together: all, each half, each group."""
+    problems = results.problems
+    yield "overall", list(problems)
+    for half in ("tuning", "held-out"):
+        if some := [name for name, info in problems.items() if info.half == half]:
+            yield f"half {half}", some
+    for group in dict.fromkeys(info.group for info in problems.values()):
+        yield f"group {group}", [name for name, info in problems.items() if info.group == group]
+
+
+def checkpoints(trials: int, wanted: Sequence[int] = CHECKPOINTS) -> list[int]:
+    """The usual places to look at, as far as the trials go, and their end."""
+    return sorted({at for at in wanted if at <= trials} | {trials})
+
+
+def _problem(results: Results, name: str, stick: Yardstick) -> Table:
+    seeds = {m: len(results.of(name, m)) for m in results.contestants(name)}
+    return asdict(results.problems[name]) | asdict(stick) | {"seeds": seeds}
+
+
+def _regrets(results: Results, name: str, stick: Yardstick) -> Table:
+    found: Table = {}
+    for method in results.contestants(name):
+        best = np.stack([run.best for run in results.of(name, method)])
+        found[method] = {
+            at: {
+                "regret": asdict(bootstrap(stick.regret(best[:, at]))),
+                "log10": asdict(bootstrap(stick.log10(best[:, at]))) if stick.is_optimum else None,
+                "median": float(np.median(best[:, at])),
+            }
+            for at in checkpoints(results.problems[name].trials)
+        }
+    return found
+
+
+def _shared_checkpoints(results: Results, problems: Sequence[str]) -> list[int]:
+    trials = max(results.problems[name].trials for name in problems)
+    return checkpoints(trials, RANK_CHECKPOINTS)
+
+
+def _ranks(results: Results, sticks: dict[str, Yardstick], problems: Sequence[str]) -> Table:
+    """Mean ranks; each problem counts the same, however many seeds it has."""
+    found: Table = {}
+    for at in _shared_checkpoints(results, problems):
+        pairs = regret_pairs(results, sticks, problems, at)
+        if not len(pairs.regrets):
+            continue
+        ranked, owners = ranks(pairs.regrets[:, :, -1]), pairs.problems
+        each = [ranked[[o == name for o in owners]].mean(0) for name in dict.fromkeys(owners)]
+        found[str(at)] = {
+            "n_problems": len(each),
+            "n_pairs": len(ranked),
+            "mean": dict(zip(pairs.methods, np.mean(each, 0).tolist(), strict=True)),
+            "unranked": list(pairs.unranked),
+        }
+    return found
+
+
+def _tests(results: Results, sticks: dict[str, Yardstick], problems: Sequence[str]) -> Table:
+    """Wilcoxon's signed-rank test of the first method against each other one."""
+    found: Table = {}
+    for at in _shared_checkpoints(results, problems):
+        pairs = regret_pairs(results, sticks, problems, at)
+        if not len(pairs.regrets) or pairs.methods[0] != results.methods[0]:
+            continue
+        tested: Table = {}
+        found[str(at)] = tested
+        for column, peer in enumerate(pairs.methods[1:], start=1):
+            one = compare(pairs.regrets[:, 0, -1], pairs.regrets[:, column, -1])
+            tested[peer] = asdict(one) | {"verdict": one.verdict}
+    return found
+
+
+def _reach(results: Results) -> Table:
+    """Trials that the first method needs for the best peer's median value at the end."""
+    ours, *peers = results.methods
+    each: Table = {}
+    for name, info in results.problems.items():
+        medians = {
+            peer: float(np.median([run.best[info.trials] for run in results.of(name, peer)]))
+            for peer in peers
+            if results.of(name, peer)
+        }
+        if not medians or not results.of(name, ours):
+            continue
+        peer = min(medians, key=lambda one: medians[one])
+        needed = [first_below(run.best, medians[peer]) for run in results.of(name, ours)]
+        each[name] = {
+            "peer": peer,
+            "target": medians[peer],
+            "trials": float(np.median(needed)),
+            "share": float(np.mean(np.isfinite(needed))),
+        }
+    numbers = [one["trials"] for one in each.values()]
+    return {"median": float(np.median(numbers)) if numbers else math.nan, "problems": each}
+
+
+def _known(results: Results) -> list[tuple[str, ProblemInfo]]:
+    return [(n, info) for n, info in results.problems.items() if info.optimum is not None]
+
+
+def _noisy(results: Results) -> list[str]:
+    return [name for name, info in results.problems.items() if info.is_noisy]
+
+
+def _found(results: Results, info: ProblemInfo, stick: Yardstick) -> Table:
+    """How fast and how often a known optimum was found, and its subspace.
+
+    The right subspace is that of the best value that any run has found.
+    """
+    runs = [run for run in results.runs.values() if run.problem == info.name]
+    champion = min(runs, key=lambda run: float(run.best[-1]))
+    right, at = int(champion.best_subspace[-1]), min(LEAF_AT, info.trials)
+    found: Table = {"at": at}
+    for method in results.contestants(info.name):
+        mine = results.of(info.name, method)
+        needed = [first_below(run.best - stick.best, NEAR) for run in mine]
+        found[method] = {
+            "trials_to_near": float(np.median(needed)),
+            "share_near": float(np.mean(np.isfinite(needed))),
+            "right_subspace": float(np.mean([run.best_subspace[at] == right for run in mine])),
+            "median_log10": float(np.median([stick.log10(run.best[at]) for run in mine])),
+        }
+    return found
+
+
+def _chosen(results: Results, name: str, stick: Yardstick) -> Table:
+    """With noise: the true regret of what was measured best, at the end."""
+    return {
+        method: asdict(
+            bootstrap([float(stick.regret(run.chosen[-1])) for run in results.of(name, method)])
+        )
+        for method in results.contestants(name)
+    }
+
+
+def _costs(results: Results, problems: Sequence[str]) -> Table:
+    """Processor seconds per config around certain numbers of observations."""
+    found: Table = {}
+    for method in results.methods:
+        costs = np.array(
+            [c for run in results.runs.values() for c in run.costs
+             if run.method == method and run.problem in problems]
+        ).reshape(-1, 2)  # fmt: skip
+        found[method] = {}
+        for mark in COST_MARKS:
+            near = costs[np.abs(costs[:, 0] - mark) <= COST_WINDOW * mark, 1]
+            if len(near):
+                median, high = np.quantile(near, [0.5, 0.95])
+                found[method][mark] = {"median": float(median), "p95": float(high)}
+    return found
+
+
+def _memory(results: Results) -> Table:
+    return {
+        method: max(r.record["peak_mb"] for r in results.runs.values() if r.method == method)
+        for method in results.methods
+    }
+
+
+def _versions(results: Results) -> Table:
+    found: dict[str, set[str]] = {}
+    for run in results.runs.values():
+        found.setdefault(run.method, set()).add(run.record["key"]["version"])
+    return {method: sorted(versions) for method, versions in found.items()}
+
+
+def _plain(value: Any) -> Any:
+    """Plain values that JSON knows: text keys, no infinity, no NaN."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value

@@ -1,0 +1,137 @@
+"""A method comes in; a text that changes when the code or the packages behind it change goes out.
+
+The code is what the method's module imports, directly or not, from the rooms of nasbo that choose
+configs: read from the source, so that no number is to be raised by hand. Comments and docstrings
+do not count, so that an explanation can be mended without results being lost.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.metadata
+import importlib.util
+from functools import lru_cache
+from pathlib import Path
+
+from nasbo.bench.peers import PACKAGES
+from nasbo.bench.spec import MethodSpec
+from nasbo.errors import NasboError
+from nasbo.methods.registry import known_methods
+
+HOME = "nasbo"
+_ROOT = Path(__file__).resolve().parents[1]
+ROOMS = (
+    "nasbo.acquisition",
+    "nasbo.bench.peers",
+    "nasbo.methods",
+    "nasbo.surrogates",
+    "nasbo.tokens",
+)
+"""What else a method imports (spaces, histories, errors) carries values and decides nothing."""
+_INSIDE = tuple(f"{room}." for room in ROOMS)
+DATA_SUFFIXES = (".json", ".npz", ".npy", ".pt", ".safetensors")
+"""Files beside the modules that decide what a method does, such as weights."""
+
+
+def method_version(spec: MethodSpec) -> str:
+    """E.g. ``3f9a1c52e07b`` or ``08b4d1e6a2c3 optuna 5.0.0``."""
+    module = method_module(spec.method)
+    packages = [f"{name} {_installed(name)}" for name in PACKAGES.get(spec.method, ())]
+    return " ".join([code_hash(module), *packages])
+
+
+def method_module(method: str) -> str:
+    """The module of a method's name or path."""
+    if ":" in method:
+        return method.partition(":")[0]
+    methods = known_methods()
+    if method not in methods:
+        raise NasboError(f"unknown method {method!r}; known: {', '.join(sorted(methods))}")
+    return methods[method].path.partition(":")[0]
+
+
+@lru_cache(maxsize=256)
+def code_hash(module: str) -> str:
+    """A hash of the code that a module rests on."""
+    digest = hashlib.sha256()
+    folders = set()
+    for name in sorted(reached_modules(module)):
+        file = _file(name)
+        if file is not None:
+            digest.update(f"{name}\n{_bare(file)}\n".encode())
+            folders.add(file.parent)
+    for file in sorted(data for folder in folders for data in folder.iterdir()):
+        if file.suffix in DATA_SUFFIXES:
+            digest.update(file.name.encode() + file.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def reached_modules(module: str) -> set[str]:
+    """The module and all modules of ``ROOMS`` that it imports, also inside of functions."""
+    found, waiting = set[str](), [module]
+    while waiting:
+        name = waiting.pop()
+        if name in found or (file := _file(name)) is None:
+            continue
+        found.add(name)
+        waiting += [other for other in _imported(file) if f"{other}.".startswith(_INSIDE)]
+    return found
+
+
+def bare_source(text: str) -> str:
+    """Source without comments, docstrings and layout."""
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            node.body = [one for one in body if not _is_text(one)]  # type: ignore[attr-defined]
+    return ast.unparse(tree)
+
+
+@lru_cache(maxsize=1024)
+def _bare(file: Path) -> str:
+    return bare_source(file.read_text(encoding="utf-8"))
+
+
+def _is_text(node: ast.AST) -> bool:
+    """A text that stands alone says something to the reader only."""
+    is_constant = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    return is_constant and isinstance(node.value.value, str)  # type: ignore[attr-defined]
+
+
+@lru_cache(maxsize=1024)
+def _imported(file: Path) -> tuple[str, ...]:
+    names: list[str] = []
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            inner = [f"{node.module}.{alias.name}" for alias in node.names]
+            modules = [name for name in inner if name.startswith(HOME) and _file(name)]
+            names += modules if len(modules) == len(inner) else [*modules, node.module]
+    return tuple(names)
+
+
+@lru_cache(maxsize=1024)
+def _file(name: str) -> Path | None:
+    """The file of a module; those of nasbo are found without importing anything."""
+    home, *inner = name.split(".")
+    if home == HOME:
+        place = _ROOT.joinpath(*inner)
+        files = (place.with_suffix(".py"), place / "__init__.py")
+        return next((file for file in files if file.is_file()), None)
+    try:
+        found = importlib.util.find_spec(name)
+    except (ImportError, ValueError):  # a name inside of a module is no module
+        return None
+    if found is None or found.origin is None or not found.origin.endswith(".py"):
+        return None
+    return Path(found.origin)
+
+
+def _installed(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "missing"

@@ -1,0 +1,76 @@
+"""Words about the problems of the benchmark: nasbo bench problems, nasbo bench tabulate."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import click
+
+from nasbo.commands.terminal import console
+
+_SHOWN = ("problem", "group", "half", "subspaces", "parameters", "optimum", "cost", "needs")
+
+
+@click.command("problems")
+@click.option("--json", "as_json", is_flag=True, help="Everything that is known, as JSON.")
+def problems(as_json: bool) -> None:
+    """List the problems that methods are measured on.
+
+    Settings of nasbo's own methods are chosen on the half "tuning" alone. An optimum of "?" is not
+    known; ± stands where evaluations are noisy.
+    """
+    from nasbo.bench.problems.listing import problem_rows
+
+    rows = problem_rows()
+    if as_json:
+        click.echo(json.dumps(rows, indent=2))
+    else:
+        console().print(_table(rows))
+
+
+def _table(rows: list[dict[str, Any]]) -> Any:
+    from rich.table import Table
+
+    table = Table(box=None, header_style="bold")
+    for column in _SHOWN:
+        is_number = column in ("subspaces", "parameters", "optimum")
+        width = max(len(column), *(len(_cell(row, column)) for row in rows))
+        table.add_column(
+            column,
+            justify="right" if is_number else "left",
+            no_wrap=True,
+            min_width=None if column == "needs" else width,
+        )
+    for row in rows:
+        table.add_row(*(_cell(row, column) for column in _SHOWN))
+    return table
+
+
+def _cell(row: dict[str, Any], column: str) -> str:
+    if column != "optimum":
+        return str(row[column])
+    known = "?" if row["optimum"] is None else f"{row['optimum']:.4g}"
+    return known + (" ±" if row["noise"] else "")
+
+
+@click.command("tabulate")
+@click.argument("problem")
+@click.option("--n", default=2000, show_default=True, type=click.IntRange(min=1),
+              help="Random configs to evaluate.")  # fmt: skip
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0))
+@click.option("--processes", type=click.IntRange(min=1), help="Default: one per core.")
+def tabulate(problem: str, n: int, seed: int, processes: int | None) -> None:
+    """Evaluate random configs of a problem and keep their values on disk.
+
+    Config k follows from the seed and k alone, so that a table can be interrupted, continued and
+    made longer. Values lie in $NASBO_TABLES (default: $NASBO_DATA/tables) and answer for every
+    method and seed of `nasbo bench` that meets the same config.
+    """
+    from nasbo.bench.tabulate import tabulate as run
+
+    n_processes = processes or os.cpu_count() or 1
+    with click.progressbar(length=n, label=problem, show_pos=True) as bar:
+        found = run(problem, n, seed, n_processes, lambda: bar.update(1))
+    click.echo(str(found))

@@ -1,0 +1,160 @@
+"""Finalists come in; the model card of the best and a table of all of them go out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from nasbo.finish.finalist import Finalist
+from nasbo.sweep import Sweep
+
+CARD_FILE, FACTS_FILE = "README.md", "card.json"
+TABLE_FACTS = ("params", "flops", "latency_ms", "onnx_latency_ms", "onnx_difference")
+"""Facts of the trainer that the table of finalists shows, where they are."""
+
+
+def mean_text(values: Sequence[float]) -> str:
+    """The mean of some values and, of several, their deviation and number."""
+    if len(values) < 2:
+        return f"{values[0]:.4f}" if values else "-"
+    return f"{fmean(values):.4f} ± {stdev(values):.4f} ({len(values)})"
+
+
+def describe_finalists(
+    finalists: Sequence[Finalist], best: Finalist, sweep: Sweep
+) -> RenderableType:
+    """A row per finalist."""
+    header, rows = _table(finalists, best, sweep.metric or "value")
+    table = Table(box=None, header_style="bold")
+    for name in header:
+        table.add_column(Text(name))
+    for row in rows:
+        table.add_row(*map(Text, row))
+    return Group(Text("finalists, by their rank in the search:"), table)
+
+
+def write_card(
+    folder: Path,
+    place: Path,
+    best: Finalist,
+    finalists: Sequence[Finalist],
+    facts: Mapping[str, Any],
+) -> None:
+    """Write ``README.md`` for people and ``card.json`` for programs.
+
+    Args:
+        folder: where to write.
+        place: where the folder will be in the end.
+        best: whose card it is.
+        finalists: all of them.
+        facts: about the search, the data and the versions.
+    """
+    told = {**facts, "finalists": [_told(one) for one in finalists], "best": best.rank}
+    text = json.dumps(told, indent=2, allow_nan=False)
+    (folder / FACTS_FILE).write_text(text + "\n", encoding="utf-8")
+    lines = [*_head(best, finalists, facts), *_numbers(best, facts), *_use(best, place)]
+    lines += _origin(facts)
+    (folder / CARD_FILE).write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _told(finalist: Finalist) -> dict[str, Any]:
+    return {
+        "rank": finalist.rank,
+        "search_trial": finalist.trial.info.get("search_trial"),
+        "search_values": finalist.trial.info.get("search_values"),
+        "values": finalist.values,
+        "trainings": [one.metrics for one in finalist.trainings],
+        "facts": finalist.facts,
+        "config": finalist.trial.config,
+    }
+
+
+def _head(best: Finalist, finalists: Sequence[Finalist], facts: Mapping[str, Any]) -> Iterable[str]:
+    by_test = facts["choose"] == "test"
+    how = (
+        f"by its {facts['metric']} among {len(finalists)} finalists, which makes that number "
+        "optimistic"
+        if by_test
+        else f"by its {facts['search_metric']} in the search; its {facts['metric']} played no part"
+    )
+    header, rows = _table(finalists, best, facts["metric"])
+    return [
+        "# Model card",
+        "",
+        f"Finalist {best.rank} of {len(finalists)} of a search by {facts['method']} over "
+        f"{facts['n_trials']} trials, chosen {how}.",
+        "",
+        "| " + " | ".join(header) + " |",
+        "|" + "---|" * len(header),
+        *("| " + " | ".join(row) + " |" for row in rows),
+        "",
+    ]
+
+
+def _numbers(best: Finalist, facts: Mapping[str, Any]) -> Iterable[str]:
+    yield from ("## Numbers", "")
+    searched = best.trial.info.get("search_values") or []
+    yield f"- {facts['search_metric']} in the search: {mean_text(searched)}"
+    yield f"- {facts['metric']} of the finished network: {mean_text(best.values)}"
+    for training in best.trainings:
+        seed = training.metrics.get("trial_seed", f"of trial {training.id}")
+        yield f"  - seed {seed}: {training.values[0]:.6f}"
+    yield f"- the files here are those of the first of these {len(best.trainings)} trainings"
+    for name, value in best.facts.items():
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            yield f"- {name}: {_number(value)}"
+    yield ""
+
+
+def _use(best: Finalist, place: Path) -> Iterable[str]:
+    """How to load it and how to get its numbers again, as the trainer says."""
+    for title, key in (("Use", "usage"), ("The same numbers again", "regenerate")):
+        if text := best.facts.get(key):
+            words = str(text).replace("{folder}", str(place))
+            yield from (f"## {title}", "", "```", words, "```", "")
+
+
+def _origin(facts: Mapping[str, Any]) -> Iterable[str]:
+    yield from ("## Where it comes from", "", "```", str(facts["command"]), "```", "")
+    for title, key in (
+        ("trainer", "trainer"),
+        ("options of the finalists", "options"),
+        ("options of the search", "search_options"),
+        ("data", "provenance"),
+        ("versions", "versions"),
+    ):
+        yield f"- {title}: {_plain(facts[key])}"
+
+
+def _table(
+    finalists: Sequence[Finalist], best: Finalist, metric: str
+) -> tuple[list[str], list[list[str]]]:
+    names = [n for n in TABLE_FACTS if any(n in one.facts for one in finalists)]
+    header = ["finalist", "trial", "in the search", metric, *names]
+    rows = []
+    for one in finalists:
+        info = one.trial.info
+        rank = f"{one.rank} (best/)" if one is best else str(one.rank)
+        row = [rank, str(info.get("search_trial", "-")), mean_text(info.get("search_values") or [])]
+        known = (one.facts.get(name) for name in names)
+        rows.append([*row, mean_text(one.values), *(_number(value) for value in known)])
+    return header, rows
+
+
+def _number(value: Any) -> str:
+    if not isinstance(value, int | float):
+        return "-"
+    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {item}" for name, item in value.items()) or "-"
+    return str(value)

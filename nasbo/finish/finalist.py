@@ -1,0 +1,30 @@
+"""A config that was trained in full, and what is known of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from nasbo.history import Trial
+
+
+@dataclass(frozen=True)
+class Finalist:
+    """A config that was trained in full.
+
+    Attributes:
+        rank: its place in the search, from 1.
+        trial: its first training.
+        trainings: all of its trainings that finished, with different seeds.
+        facts: what the trainer says of the exported network.
+    """
+
+    rank: int
+    trial: Trial
+    trainings: list[Trial]
+    facts: dict[str, Any]
+
+    @property
+    def values(self) -> list[float]:
+        """The final metric of each training."""
+        return [trial.values[0] for trial in self.trainings]

@@ -1,0 +1,169 @@
+"""A finished sweep comes in; a sweep of its own with the finalists as a fixed queue goes out."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from nasbo.errors import SweepError
+from nasbo.history import History, Trial
+from nasbo.journal import is_locked
+from nasbo.methods import Suggestion
+from nasbo.search import Search
+from nasbo.space import Space
+from nasbo.sweep import (
+    JOURNAL_FILE,
+    SETTINGS_FILE,
+    SPACE_FILE,
+    Sweep,
+    create_folder,
+    open_folder,
+    read_history,
+)
+from nasbo.trainer import Trainer
+
+FINAL_FOLDER = "final"
+METHOD = "random"
+"""Named in the journal; it is never asked."""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What ``nasbo finalize`` was asked for.
+
+    Attributes:
+        top: how many finalists.
+        recipe: of the trainer, by name; ``None`` for the trainer's own choice.
+        seeds: how often each finalist is trained.
+        options: for the trainer, on top of the recipe.
+        choose: by which result the best is chosen, ``validation`` (of the search) or ``test``.
+        settings: of the sweep that trains them, such as ``slots``.
+    """
+
+    top: int = 3
+    recipe: str | None = None
+    seeds: int = 1
+    options: Mapping[str, Any] = field(default_factory=dict)
+    choose: str = "validation"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def command(self, folder: Path) -> str:
+        """The command line of the wish, for the model card."""
+        words = ["nasbo", "finalize", str(folder), "--top", str(self.top)]
+        words += [] if self.recipe is None else ["--recipe", self.recipe]
+        words += ["--seeds", str(self.seeds), "--choose", self.choose]
+        for name, value in self.options.items():
+            words += ["-o", f"{name}={json.dumps(value)}"]
+        return shlex.join(words)
+
+
+def choose_finalists(history: History, trainer: Trainer, top: int) -> list[Trial]:
+    """The best finished trials of different networks, best first."""
+    chosen: dict[str, Trial] = {}
+    for trial in history.ranked():
+        if trial.state == "finished" and trial.same_as is None:
+            known = trainer.fingerprint
+            chosen.setdefault(known(trial.config) if known else str(trial.id), trial)
+    return list(chosen.values())[:top]
+
+
+def open_search(folder: Path) -> tuple[Sweep, History]:
+    """The sweep that is to be ended, which nobody may be running."""
+    sweep, history = read_history(folder)
+    if is_locked(folder / JOURNAL_FILE):
+        raise SweepError(f"{folder}: is still running; finalize it when it has ended")
+    if history.best is None:
+        raise SweepError(f"{folder}: nothing has finished yet, so there are no finalists")
+    return sweep, history
+
+
+def final_sweep(folder: Path, sweep: Sweep, trainer: Trainer, wish: Wish) -> Sweep:
+    """The settings under which the finalists are trained."""
+    options = {**_options(sweep, trainer, wish), **wish.options}
+    metric = trainer.final_metric(options) if trainer.final_metric else sweep.metric
+    return replace(
+        sweep,
+        space=str((folder / SPACE_FILE).resolve()),
+        trials=wish.top,
+        method=METHOD,
+        method_options={},
+        trainer_options=options,
+        schedule="round",
+        batch=None,
+        metric=metric,
+        constraints=[],
+        repeats=0,
+        keep_checkpoints=0,
+        time_limit_s=None,
+        stop_at=None,
+        warm_start=None,
+        working_folder=os.getcwd(),
+        **wish.settings,
+    )
+
+
+def _options(sweep: Sweep, trainer: Trainer, wish: Wish) -> dict[str, Any]:
+    """What the trainer makes of the sweep's options for finalists; else the same with a recipe."""
+    if trainer.final_options is None:
+        named = {} if wish.recipe is None else {"recipe": wish.recipe}
+        return {**sweep.trainer_options, **named}
+    try:
+        return trainer.final_options(sweep.trainer_options, wish.recipe)
+    except Exception as error:
+        raise SweepError(f"options of {sweep.trainer}: {error}") from error
+
+
+def prepare_final(
+    folder: Path, planned: Sweep, finalists: list[Trial], seeds: int
+) -> tuple[Sweep, Space]:
+    """Make the folder of the finalists' sweep with its queue, or open it to go on.
+
+    Raises:
+        SweepError: the folder is there and holds other finalists or options.
+    """
+    final = folder / FINAL_FOLDER
+    if not (final / SETTINGS_FILE).exists():
+        create_folder(final, replace(planned, trials=len(finalists)))
+    sweep, space = open_folder(final)
+    if sweep.trainer_options != planned.trainer_options:
+        raise SweepError(
+            f"{final} was begun with {_words(sweep.trainer_options)}, not with "
+            f"{_words(planned.trainer_options)}: give the same, or remove {final}"
+        )
+    sweep = replace(sweep, slots=planned.slots, address=planned.address)
+    journal = final / JOURNAL_FILE
+    with Search(
+        space, METHOD, sweep.mode, sweep.seed, journal=journal, notes=sweep.notes()
+    ) as search:
+        _queue(search, finalists, seeds, final)
+    return sweep, space
+
+
+def _queue(search: Search, finalists: list[Trial], seeds: int, final: Path) -> None:
+    """Write the finalists down, and so many repeats of each that there are enough trainings."""
+    if not search.history.trials:
+        search.add_round([_suggestion(trial) for trial in finalists], 0.0)
+    firsts = search.history.configs
+    if [trial.config for trial in firsts] != [trial.config for trial in finalists]:
+        raise SweepError(
+            f"{final} holds other finalists than the sweep has now: give the same --top, or "
+            f"remove {final}"
+        )
+    for trial in firsts:
+        n_known = sum(repeat.repeat_of == trial.id for repeat in search.history.repeats)
+        if trial.state != "failed":
+            search.repeat(*[trial] * (seeds - 1 - n_known))
+
+
+def _suggestion(trial: Trial) -> Suggestion:
+    info = {"search_trial": trial.id, "search_value": trial.value, "search_values": trial.values}
+    return Suggestion(trial.config, "design", info)
+
+
+def _words(options: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in options.items()) or "no options"

@@ -1,0 +1,171 @@
+"""A sweep's folder comes in; `best/` goes out: config, weights, ONNX file and model card."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import yaml
+from rich.console import Console
+
+from nasbo.errors import SweepError
+from nasbo.finish.card import describe_finalists, write_card
+from nasbo.finish.finalist import Finalist
+from nasbo.finish.finalists import (
+    FINAL_FOLDER,
+    Wish,
+    choose_finalists,
+    final_sweep,
+    open_search,
+    prepare_final,
+)
+from nasbo.history import History, Trial, json_safe
+from nasbo.journal import read_events
+from nasbo.limits import numbers_of
+from nasbo.plan import check_options, provenance_of
+from nasbo.repeats import is_complete
+from nasbo.start import EXIT_CODES, Display, run_in_words
+from nasbo.sweep import JOURNAL_FILE, Sweep, read_history, trial_folder
+from nasbo.trainer import Trainer, load_trainer
+
+BEST_FOLDER = "best"
+CONFIG_FILE, CURVE_FILE = "architecture.yaml", "curve.csv"
+
+
+def finalize(folder: Path, wish: Wish, console: Console) -> int:
+    """Train a sweep's best configs in full, then write the best of them to ``best/``.
+
+    Args:
+        folder: of the sweep.
+        wish: how many, by which recipe, how often.
+        console: for the progress.
+
+    Returns:
+        The exit code: that of the finalists' sweep if it did not finish.
+    """
+    searched, history = open_search(folder)
+    trainer = _trainer(folder, searched)
+    chosen = choose_finalists(history, trainer, wish.top)
+    planned = final_sweep(folder, searched, trainer, wish)
+    check_options(planned, trainer)
+    sweep, space = prepare_final(folder, planned, chosen, wish.seeds)
+    final = folder / FINAL_FOLDER
+    console.print(f"{len(chosen)} finalists, trained {wish.seeds} times each, in {final}")
+    _, known = read_history(final)
+    if not is_complete(known, len(chosen)):
+        code = run_in_words(final, sweep, space, None, Display(console))
+        if code != EXIT_CODES["finished"] or not is_complete(read_history(final)[1], len(chosen)):
+            console.print(f"not done yet; go on by: {wish.command(folder)}", soft_wrap=True)
+            return code or EXIT_CODES["interrupted"]
+    finalists = _export_all(final, sweep, trainer, console)
+    best = _pick(finalists, searched, wish)
+    words = {"command": wish.command(folder), "choose": wish.choose}
+    _write_best(folder, best, finalists, _facts(searched, sweep, history, console) | words)
+    console.print(describe_finalists(finalists, best, sweep), highlight=False)
+    console.print(f"best:        {folder / BEST_FOLDER}", highlight=False, soft_wrap=True)
+    return 0
+
+
+def _trainer(folder: Path, sweep: Sweep) -> Trainer:
+    try:
+        return load_trainer(sweep.trainer)
+    except SweepError as error:
+        raise SweepError(f"{error}; {folder} needs the trainer {sweep.trainer}") from error
+
+
+def _export_all(final: Path, sweep: Sweep, trainer: Trainer, console: Console) -> list[Finalist]:
+    """Every finalist that finished, exported as far as the trainer can."""
+    _, history = read_history(final)
+    if trainer.export is None:
+        console.print(
+            f"{sweep.trainer} offers no export(config, trial_folder, folder, options): best/ will "
+            "hold the config and its values, no weights",
+            highlight=False,
+        )
+    found = []
+    for rank, trial in enumerate(history.configs, start=1):
+        repeats = [repeat for repeat in history.repeats if repeat.repeat_of == trial.id]
+        trainings = [one for one in (trial, *repeats) if one.state == "finished"]
+        if not trainings:
+            console.print(f"finalist {rank} is left out: {trial.cause} {trial.message}")
+            continue
+        facts = _export(final, rank, trainings[0], sweep, trainer)
+        found.append(Finalist(rank, trial, trainings, facts))
+    if not found:
+        raise SweepError(f"{final}: no finalist could be trained")
+    return found
+
+
+def _export(
+    final: Path, rank: int, trained: Trial, sweep: Sweep, trainer: Trainer
+) -> dict[str, Any]:
+    """Write one finalist to a folder of its own; what is known of it comes back."""
+    target = _export_folder(final, rank)
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir(parents=True)
+    text = yaml.safe_dump({"config": trained.config}, sort_keys=False)
+    (target / CONFIG_FILE).write_text(text, encoding="utf-8")
+    options = sweep.trainer_options
+    facts = dict(trainer.describe(trained.config, options))
+    facts.pop("rows", None)
+    if trainer.export is not None:
+        source = trial_folder(final, trained.id)
+        facts |= trainer.export(trained.config, source, target, options)
+    _write_curve(target / CURVE_FILE, final, trained)
+    return dict(json_safe(facts))
+
+
+def _write_curve(file: Path, final: Path, trained: Trial) -> None:
+    """Every number that a training reported, a row per report."""
+    events = read_events(final / JOURNAL_FILE)
+    reports = [e for e in events if e["event"] == "reported" and e["trial"] == trained.id]
+    rows = {e["step"]: numbers_of(e["metrics"]) for e in reports}  # a restart reports again
+    names = list(dict.fromkeys(name for row in rows.values() for name in row))
+    with file.open("w", encoding="utf-8", newline="") as text:
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["step", *names])
+        writer.writerows([step, *map(row.get, names)] for step, row in sorted(rows.items()))
+
+
+def _export_folder(final: Path, rank: int) -> Path:
+    return final / "exports" / f"finalist-{rank}"
+
+
+def _pick(finalists: list[Finalist], searched: Sweep, wish: Wish) -> Finalist:
+    """The first of the search, or the one of the best test result."""
+    if wish.choose == "validation":
+        return finalists[0]
+    sign = 1.0 if searched.mode == "max" else -1.0
+    return max(finalists, key=lambda finalist: sign * fmean(finalist.values))
+
+
+def _facts(searched: Sweep, sweep: Sweep, history: History, console: Console) -> dict[str, Any]:
+    """What the card says beside the finalists themselves."""
+    return {
+        "trainer": sweep.trainer,
+        "options": sweep.trainer_options,
+        "metric": sweep.metric or "value",
+        "search_metric": searched.metric or "value",
+        "search_options": searched.trainer_options,
+        "method": searched.method,
+        "n_trials": history.n_ended,
+        "provenance": searched.provenance or provenance_of(searched, console),
+        "versions": sweep.notes()["versions"],
+        "mode": sweep.mode,
+    }
+
+
+def _write_best(
+    folder: Path, best: Finalist, finalists: list[Finalist], facts: Mapping[str, Any]
+) -> None:
+    """Fill ``best/`` beside, then put it in its place when it is whole."""
+    target, fresh = folder / BEST_FOLDER, folder / f"{BEST_FOLDER}.partial"
+    shutil.rmtree(fresh, ignore_errors=True)
+    shutil.copytree(_export_folder(folder / FINAL_FOLDER, best.rank), fresh)
+    write_card(fresh, target, best, finalists, facts)
+    shutil.rmtree(target, ignore_errors=True)
+    fresh.rename(target)

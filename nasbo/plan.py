@@ -1,0 +1,96 @@
+"""A sweep file and settings come in; a sweep that can begin goes out, or what is wrong with it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from nasbo.errors import SweepError
+from nasbo.forecast import SECONDS
+from nasbo.history import json_safe
+from nasbo.methods.feasible import first_allowed
+from nasbo.space import Space, load_space
+from nasbo.sweep import Sweep, limits_of, make_sweep, read_settings
+from nasbo.trainer import Trainer, TrainerSummary, load_trainer
+
+
+def prepare(file: str, given: Mapping[str, Any], console: Console) -> tuple[Sweep, Space]:
+    """The settings of a new sweep, whose trainer, space and constraints can be used."""
+    settings = {**read_settings(file), **given}
+    sweep = make_sweep({**settings, "working_folder": os.getcwd()})
+    trainer = load_trainer(sweep.trainer)
+    sweep = replace(
+        sweep,
+        space=str(Path(sweep.space).resolve()),
+        metric=sweep.metric or trainer.metric,
+        mode="max" if (settings.get("mode") or trainer.mode) == "max" else "min",
+    )
+    space = load_space(sweep.space)
+    check_options(sweep, trainer)
+    _check_constraints(sweep, space, trainer, console)
+    return sweep, space
+
+
+def check_options(sweep: Sweep, trainer: Trainer) -> None:
+    """Options that no trial can be trained with are said before anything begins."""
+    try:
+        if trainer.check_options is not None:
+            trainer.check_options(sweep.trainer_options)
+    except Exception as error:
+        raise SweepError(f"options of {sweep.trainer}: {error}") from error
+
+
+def _check_constraints(sweep: Sweep, space: Space, trainer: Trainer, console: Console) -> None:
+    """An unknown number, or constraints that nothing keeps to, are said before anything begins."""
+    limits = limits_of(sweep)
+    if limits is None:
+        return
+    if trainer.summary is None:
+        raise SweepError(f"constraints need a function summary(config) beside {sweep.trainer}")
+    config = space.sample(np.random.default_rng(0))
+    if None in limits.values(config):
+        calibrated(sweep, space, console)  # predicted seconds come only after a measurement
+    if None in limits.values(config):
+        raise SweepError(f"constraints: {limits.violation(config)}")
+    first_allowed(space, limits)
+
+
+def calibrated(sweep: Sweep, space: Space, console: Console) -> TrainerSummary:
+    """The trainer's summary, after a measurement of this machine where that is missing."""
+    trainer = load_trainer(sweep.trainer)
+    describe = TrainerSummary(sweep.trainer, sweep.trainer_options, sweep.working_folder)
+    if trainer.calibrate is not None:
+        if SECONDS not in describe(space.sample(np.random.default_rng(0))):
+            console.print("measuring the speed of this machine ...", highlight=False)
+        trainer.calibrate(sweep.trainer_options)
+    return describe
+
+
+def provenance_of(sweep: Sweep, console: Console) -> dict[str, Any]:
+    """What the trainer says of its data; a driver may lack what its workers have."""
+    trainer = load_trainer(sweep.trainer)
+    if trainer.provenance is None:
+        return {}
+    try:
+        return dict(json_safe(trainer.provenance(sweep.trainer_options)))
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        console.print(f"the data's hash is not known on this machine: {reason}", highlight=False)
+        return {}
+
+
+def check_provenance(folder: Path, sweep: Sweep, console: Console) -> None:
+    """A sweep goes on with the data and the split with which it began."""
+    now = provenance_of(sweep, console) if sweep.provenance else {}
+    for name in sorted(now.keys() & sweep.provenance.keys()):
+        if now[name] != sweep.provenance[name]:
+            raise SweepError(
+                f"{folder}: began with {name} = {sweep.provenance[name]}, the data here have "
+                f"{now[name]}: its results would not be comparable"
+            )

@@ -1,0 +1,31 @@
+"""A history comes in; which of its best configs are to be trained again goes out."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from nasbo.history import History, Trial
+
+
+def due_repeats(history: History) -> list[Trial]:
+    """Trials of the best configs to be repeated now, each as often as it stands in the list.
+
+    The best are those of the best means, so a config that was lucky once makes room for the next.
+    Results from elsewhere and those taken over from the same network are not repeated; a repeat
+    that fails is not made up for.
+    """
+    if not history.repeating.repeats:
+        return []
+    counts = Counter(trial.repeat_of for trial in history.repeats)
+    own = [
+        trial
+        for trial in history.ranked()
+        if trial.state == "finished" and trial.same_as is None and trial.source != "observed"
+    ]
+    wanted, top = history.repeating.repeats, history.repeating.top
+    return [trial for trial in own[:top] for _ in range(wanted - counts[trial.id])]
+
+
+def is_complete(history: History, budget: int) -> bool:
+    """Whether all trials of the budget have ended, and all repeats that are due."""
+    return history.n_ended >= budget and not history.open_trials and not due_repeats(history)

@@ -1,0 +1,45 @@
+"""A forecast comes in; the table and the words of ``nasbo run --dry-run`` go out."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from nasbo.forecast import SECONDS, SHARES, Forecast, Length
+from nasbo.report.progress import duration
+
+
+def describe_forecast(forecast: Forecast, what: str, limits: str = "") -> RenderableType:
+    """The distribution of every number that the trainer's summary has."""
+    parts: list[RenderableType] = [Text(what)]
+    if limits:
+        share = forecast.n_allowed / forecast.n_drawn
+        kept = f"{forecast.n_allowed} of {forecast.n_drawn} drawn configs ({share:.1%})"
+        parts.append(Text(f"constraints: {limits}: kept by {kept}"))
+    if not forecast.numbers:
+        parts.append(Text("the trainer's summary has no numbers: nothing is known beforehand"))
+        return Group(*parts)
+    table = Table(box=None, header_style="bold")
+    for name in ("per trial", *SHARES):
+        table.add_column(Text(name), justify="left" if name == "per trial" else "right")
+    for name in forecast.numbers:
+        table.add_row(name, *(_number(value) for value in forecast.shares(name).values()))
+    return Group(*parts, table)
+
+
+def describe_length(length: Length | None) -> str:
+    """How long the sweep will take, in words."""
+    if length is None:
+        return f"length: unknown, as the trainer's summary does not predict {SECONDS!r}"
+    low, median, high = map(duration, (length.low_s, length.median_s, length.high_s))
+    return (
+        f"length: about {median} ({low} to {high}) for {length.n_trainings} trainings on "
+        f"{length.slots} slots like this machine's, without the method's own time"
+    )
+
+
+def _number(value: float) -> str:
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"

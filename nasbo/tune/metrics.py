@@ -1,0 +1,165 @@
+"""A running sweep's history comes in; gauges for Prometheus, on Ray's own metrics port, go out.
+
+Everything is a gauge that says what the history says: a resumed sweep goes on where it was, and
+nothing is counted twice. Ray puts ``ray_`` before each name. Labels are bounded: states and causes
+are few, and a space with many subspaces is shown by its first choice.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from statistics import median
+
+from ray.util.metrics import Gauge
+
+from nasbo.history import CAUSES, History, Trial
+from nasbo.sweep import Sweep
+
+PERIOD_S = 5.0
+"""Ray hands metrics on every ten seconds: looking more often than this would be in vain."""
+MAX_SUBSPACES = 16
+RECENT = 50
+OTHER = "other"
+STATES = ("waiting", "running", "finished", "failed")
+
+DESCRIPTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "nasbo_sweep": ("1 while the sweep runs", ("method", "space", "metric", "mode")),
+    "nasbo_best_value": ("best value so far, as the trainer reports it", ()),
+    "nasbo_trials": ("trials by state", ("state",)),
+    "nasbo_budget": ("trials that there are to be in all", ()),
+    "nasbo_round": ("rounds that have been decided after the design", ()),
+    "nasbo_suggest_seconds": ("what the last decision took", ()),
+    "nasbo_fit_seconds": ("what the last fit of the surrogate took, as a part of that", ()),
+    "nasbo_fallbacks": ("configs that were drawn at random because a decision failed", ()),
+    "nasbo_slots": ("trials that can run at once", ()),
+    "nasbo_worker_busy_ratio": ("running trials by slots", ()),
+    "nasbo_trial_seconds": (f"median time of the last {RECENT} finished trials", ()),
+    "nasbo_subspace_best": ("best value so far by subspace", ("subspace",)),
+    "nasbo_subspace_trials": ("trials so far by subspace", ("subspace",)),
+    "nasbo_failures": ("failed trials by cause", ("cause",)),
+    "nasbo_retries": ("times that trials were begun again, by cause", ("cause",)),
+}
+"""Name of each metric, what it says, and its labels beside ``sweep``."""
+RETRIED = ("oom", "crashed", "killed", "timeout", "lost")
+
+Sample = tuple[str, float, Mapping[str, str]]
+
+
+class SweepMetrics:
+    """Sets the gauges of one sweep from its history.
+
+    Args:
+        name: of the sweep, the label ``sweep`` of all metrics.
+        sweep: its settings.
+        slots: tells how many trials can run at once.
+    """
+
+    def __init__(self, name: str, sweep: Sweep, slots: Callable[[], int]) -> None:
+        self._name, self._sweep, self._slots = name, sweep, slots
+        self._labels = SubspaceLabels()
+        self._gauges: dict[str, Gauge] = {}
+        self._next = 0.0
+
+    def __call__(self, history: History, note: str = "") -> None:
+        """Set all gauges, if it is time to."""
+        if time.monotonic() >= self._next:
+            self._next = time.monotonic() + PERIOD_S
+            for name, value, labels in self.samples(history):
+                self._gauge(name).set(value, tags={"sweep": self._name, **labels})
+
+    def _gauge(self, name: str) -> Gauge:
+        """Made when it is first set, where a failure does no harm."""
+        if name not in self._gauges:
+            words, labels = DESCRIPTIONS[name]
+            self._gauges[name] = Gauge(name, words, tag_keys=("sweep", *labels))
+        return self._gauges[name]
+
+    def samples(self, history: History) -> Iterator[Sample]:
+        """What the history says just now: (metric, value, labels)."""
+        yield "nasbo_sweep", 1.0, sweep_labels(self._sweep)
+        yield from course_samples(history)
+        yield "nasbo_budget", history.budget or self._sweep.trials, {}
+        yield from worker_samples(history, self._slots())
+        yield from ending_samples(history)
+        yield from subspace_samples(history, self._labels)
+
+
+def sweep_labels(sweep: Sweep) -> dict[str, str]:
+    """What does not change while a sweep runs."""
+    space = sweep.space.replace("\\", "/").rpartition("/")[2].removesuffix(".yaml")
+    metric = sweep.metric or "value"
+    return {"method": sweep.method, "space": space, "metric": metric, "mode": sweep.mode}
+
+
+def course_samples(history: History) -> Iterator[Sample]:
+    """How far the search is, and what its decisions cost."""
+    best = history.best
+    if best is not None and best.value is not None:
+        yield "nasbo_best_value", best.value, {}
+    yield "nasbo_round", max(len(history.rounds) - 1, 0), {}
+    if history.rounds:
+        yield "nasbo_suggest_seconds", history.rounds[-1].seconds, {}
+    fits = (trial.info["fit_s"] for trial in reversed(history.trials) if "fit_s" in trial.info)
+    yield "nasbo_fit_seconds", float(next(fits, 0.0)), {}
+    yield "nasbo_fallbacks", sum(trial.source == "fallback" for trial in history.trials), {}
+
+
+def worker_samples(history: History, slots: int) -> Iterator[Sample]:
+    """How the workers are used; repeats of the best configs keep them busy too."""
+    counts = history.state_counts()
+    n_running = sum(trial.state == "running" for trial in history.ran)
+    for state in STATES:
+        yield "nasbo_trials", counts[state], {"state": state}
+    yield "nasbo_slots", slots, {}
+    yield "nasbo_worker_busy_ratio", min(n_running / slots, 1.0) if slots else 0.0, {}
+    finished = [t for t in history.ran if t.state == "finished" and t.started_at]
+    spans = [(t.ended_at or 0.0) - (t.started_at or 0.0) for t in finished[-RECENT:]]
+    if spans:
+        yield "nasbo_trial_seconds", median(spans), {}
+
+
+def ending_samples(history: History) -> Iterator[Sample]:
+    """Failures and retries; a cause that has not occurred is 0, so that alarms can be set on it."""
+    causes, retries = history.cause_counts(), history.retry_counts()
+    for cause in CAUSES:
+        yield "nasbo_failures", causes[cause], {"cause": cause}
+    for cause in RETRIED:
+        yield "nasbo_retries", retries[cause], {"cause": cause}
+
+
+class SubspaceLabels:
+    """Names for subspaces, few of them, that do not change: a gauge cannot be taken back."""
+
+    def __init__(self) -> None:
+        self._names: dict[int, str] = {}
+
+    def __call__(self, history: History, trial: Trial) -> str:
+        """The subspace or, where there are many, its first choice; at last ``other``."""
+        if trial.subspace not in self._names:
+            self._names[trial.subspace] = self._new_name(history, trial)
+        return self._names[trial.subspace]
+
+    def _new_name(self, history: History, trial: Trial) -> str:
+        subspace = history.subspace(trial)
+        is_listed = history.space.n_subspaces <= MAX_SUBSPACES
+        name = subspace.id if is_listed else subspace.first_choice
+        known = set(self._names.values()) - {OTHER}
+        return name if name in known or len(known) < MAX_SUBSPACES else OTHER
+
+
+def subspace_samples(history: History, label: SubspaceLabels) -> Iterator[Sample]:
+    """Trials and the best value of each subspace that has some."""
+    counts: dict[str, int] = {}
+    best: dict[str, float] = {}
+    for trial in history.configs:
+        name = label(history, trial)
+        counts[name] = counts.get(name, 0) + 1
+        if not trial.is_open and trial.value is not None:
+            known = best.get(name)
+            if known is None or history.score(trial.value) > history.score(known):
+                best[name] = trial.value
+    for name, count in counts.items():
+        yield "nasbo_subspace_trials", count, {"subspace": name}
+    for name, value in best.items():
+        yield "nasbo_subspace_best", value, {"subspace": name}

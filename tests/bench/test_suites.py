@@ -1,0 +1,53 @@
+"""Named benchmarks and what a user may change of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from nasbo.bench.cell import Protocol
+from nasbo.bench.spec import parse_method
+from nasbo.bench.suites import SUITES, Changes, own_parts, suite_parts
+from nasbo.errors import NasboError
+from nasbo.space import load_space
+from tests.conftest import SPACES
+
+LABELS = sorted({m for suite in SUITES.values() for part in suite.parts for m in part.methods})
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_methods_of_suites_can_be_made(label: str) -> None:
+    spec = parse_method(label)
+    assert spec.label == label
+    spec.make(load_space(SPACES["nested"]))
+
+
+def test_suites_have_what_they_promise() -> None:
+    assert set(SUITES) == {"quick", "full", "jenatton", "attnbo-paper", "casmopolitan"}
+    full = SUITES["full"].parts
+    assert sum(len(part.problems) for part in full) >= 10
+    assert {part.seeds for part in full if "jenatton_small" in part.problems} == {10}
+    assert min(part.seeds for part in full) >= 5
+    (mixed,) = SUITES["casmopolitan"].parts
+    assert mixed.protocol.trials + (mixed.protocol.design or 0) == 200
+
+
+def test_changes_restrict_problems_and_replace_the_rest() -> None:
+    changes = Changes(("share", "jenatton_large"), ("gp", "random"), seeds=2, trials=7, batch=3)
+    parts = suite_parts("full", changes)
+    assert [part.problems for part in parts] == [("jenatton_large",), ("share",)]
+    assert {part.methods for part in parts} == {("gp", "random")}
+    assert {part.seeds for part in parts} == {2}
+    assert {part.protocol for part in parts} == {Protocol(trials=7, batch=3)}
+    assert suite_parts("full", Changes()) == list(SUITES["full"].parts)
+
+
+def test_own_parts_keep_defaults() -> None:
+    (part,) = own_parts(["a"], ["gp"], Changes())
+    assert (part.problems, part.seeds, part.protocol) == (("a",), 10, Protocol())
+
+
+def test_unknown_names_list_the_known_ones() -> None:
+    with pytest.raises(NasboError, match="suite must be one of attnbo-paper, casmopolitan"):
+        suite_parts("nope", Changes())
+    with pytest.raises(NasboError, match="suite 'quick' has no problem 'nope'; it has blocks"):
+        suite_parts("quick", Changes(("nope",)))

@@ -1,0 +1,117 @@
+"""Who is a finalist, and the queue of the sweep that trains them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nasbo.errors import SweepError
+from nasbo.finish.finalists import (
+    FINAL_FOLDER,
+    Wish,
+    choose_finalists,
+    final_sweep,
+    open_search,
+    prepare_final,
+)
+from nasbo.search import Search
+from nasbo.sweep import JOURNAL_FILE, Sweep, create_folder, read_history
+from nasbo.trainer import load_trainer
+from tests.tune.toy import simulation
+
+TRAINER = "tests.finish.able:train"
+
+
+def searched(folder: Path, trainer: str = TRAINER, n: int = 9, **settings: Any) -> Path:
+    """A sweep that has ended, without Ray."""
+    sweep = Sweep(
+        space="simulation", trainer=trainer, method="random", trials=n, metric="loss",
+        slots=2, cpus_per_trial=0.5, trainer_options={"a": 1}, **settings,
+    )  # fmt: skip
+    create_folder(folder, sweep)
+    journal = folder / JOURNAL_FILE
+    with Search("simulation", "random", journal=journal, notes=sweep.notes()) as search:
+        for trial in search.ask(n):
+            search.tell(trial, simulation(trial.config))
+    return folder
+
+
+def test_finalists_are_the_best_of_different_networks(tmp_path: Path) -> None:
+    folder = searched(tmp_path / "s", n=40)
+    _, history = open_search(folder)
+    trainer = load_trainer(TRAINER)
+    assert trainer.fingerprint is not None
+    chosen = choose_finalists(history, trainer, 5)
+    values = [trial.value or 0.0 for trial in chosen]
+    assert values == sorted(values)
+    assert len({trainer.fingerprint(trial.config) for trial in chosen}) == 5
+    assert chosen[0] is history.best
+    blind = replace(trainer, fingerprint=None)
+    assert choose_finalists(history, blind, 5) == history.ranked()[:5]
+
+
+def test_settings_of_the_finalists_sweep(tmp_path: Path) -> None:
+    folder = searched(tmp_path / "s", constraints=["params<=1"], repeats=2)
+    sweep, _ = open_search(folder)
+    wish = Wish(recipe="short", options={"x": 2}, settings={"slots": 1})
+    final = final_sweep(folder, sweep, load_trainer(TRAINER), wish)
+    assert final.trainer_options == {"recipe": "short", "is_final": True, "x": 2}
+    assert (final.metric, final.slots, final.constraints, final.repeats) == ("final_loss", 1, [], 0)
+    plain = final_sweep(folder, sweep, load_trainer("tests.tune.toy:simulation"), wish)
+    assert plain.trainer_options == {"a": 1, "recipe": "short", "x": 2}
+    assert plain.metric == "loss"
+
+
+def prepare(folder: Path, wish: Wish) -> None:
+    sweep, history = open_search(folder)
+    trainer = load_trainer(sweep.trainer)
+    chosen = choose_finalists(history, trainer, wish.top)
+    prepare_final(folder, final_sweep(folder, sweep, trainer, wish), chosen, wish.seeds)
+
+
+def test_the_queue_is_written_once_and_can_grow(tmp_path: Path) -> None:
+    folder = searched(tmp_path / "s")
+    for seeds in (2, 2, 3):
+        prepare(folder, Wish(top=2, seeds=seeds))
+        _, history = read_history(folder / FINAL_FOLDER)
+        assert history.budget == len(history.configs) == 2
+        assert [t.repeat_of for t in history.repeats].count(0) == seeds - 1
+        assert [t.repeat_of for t in history.repeats].count(1) == seeds - 1
+    _, found = open_search(folder)
+    assert found.best is not None
+    assert history.configs[0].config == found.best.config
+    assert history.configs[0].info["search_trial"] == found.best.id
+    assert len(history.open_trials) == 6
+
+
+def test_other_options_and_other_finalists_are_refused(tmp_path: Path) -> None:
+    folder = searched(tmp_path / "s")
+    prepare(folder, Wish(top=2))
+    with pytest.raises(SweepError, match="was begun with recipe=usual, is_final=True, not with"):
+        prepare(folder, Wish(top=2, recipe="other"))
+    with pytest.raises(SweepError, match="holds other finalists"):
+        prepare(folder, Wish(top=3))
+
+
+def test_sweeps_without_results_or_still_running_are_refused(tmp_path: Path) -> None:
+    sweep = Sweep(space="simulation", trainer=TRAINER, trials=3)
+    create_folder(tmp_path / "empty", sweep)
+    with pytest.raises(SweepError, match="nothing has finished yet, so there are no finalists"):
+        open_search(tmp_path / "empty")
+    folder = searched(tmp_path / "s")
+    with (
+        Search("simulation", "random", journal=folder / JOURNAL_FILE),
+        pytest.raises(SweepError, match="is still running"),
+    ):
+        open_search(folder)
+
+
+def test_the_command_is_what_was_wished() -> None:
+    wish = Wish(2, "strong", 3, {"epochs": 5, "data": "a b"})
+    assert wish.command(Path("runs/x")) == (
+        "nasbo finalize runs/x --top 2 --recipe strong --seeds 3 --choose validation "
+        "-o epochs=5 -o 'data=\"a b\"'"
+    )

@@ -1,0 +1,105 @@
+"""Ray's service discovery comes in; what a real Prometheus has scraped goes out."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import time
+import urllib.parse
+import urllib.request
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+INSTRUCTIONS = (
+    "Prometheus is needed for the system tests: apt-get install prometheus (Debian), or set "
+    "NASBO_PROMETHEUS to the program's path"
+)
+SETTINGS = """
+global: {{scrape_interval: 1s, evaluation_interval: 1s}}
+scrape_configs:
+- job_name: ray
+  file_sd_configs:
+  - files: ['{targets}']
+    refresh_interval: 1s
+"""
+"""As Ray writes them, but ten times as often."""
+
+
+def find_prometheus() -> str:
+    """The program's path; fails with instructions where there is none."""
+    names = (os.environ.get("NASBO_PROMETHEUS", ""), "prometheus")
+    found = next((path for name in names if name and (path := shutil.which(name))), None)
+    assert found is not None, INSTRUCTIONS
+    return found
+
+
+def free_port() -> int:
+    with socket.socket() as place:
+        place.bind(("127.0.0.1", 0))
+        return int(place.getsockname()[1])
+
+
+class Prometheus:
+    """A Prometheus of its own on the loopback, which scrapes one Ray session."""
+
+    def __init__(self, folder: Path, session: Path) -> None:
+        targets = session / "prom_metrics_service_discovery.json"
+        (folder / "prometheus.yml").write_text(SETTINGS.format(targets=targets))
+        self.url = f"http://127.0.0.1:{free_port()}"
+        self._log = (folder / "prometheus.log").open("wb")
+        self._process = subprocess.Popen(
+            [
+                find_prometheus(),
+                f"--config.file={folder / 'prometheus.yml'}",
+                f"--storage.tsdb.path={folder / 'data'}",
+                f"--web.listen-address={self.url.removeprefix('http://')}",
+            ],
+            stdout=self._log,
+            stderr=self._log,
+        )
+        self.wait_until(self._is_ready, 60)
+
+    def __enter__(self) -> Prometheus:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._process.terminate()
+        self._process.wait(timeout=60)
+        self._log.close()
+
+    def query(self, expression: str) -> list[dict[str, Any]]:
+        """The series of an instant query."""
+        address = f"{self.url}/api/v1/query?{urllib.parse.urlencode({'query': expression})}"
+        with urllib.request.urlopen(address, timeout=30) as answer:
+            found = json.load(answer)
+        assert found["status"] == "success", found
+        return list(found["data"]["result"])
+
+    def label_values(self, expression: str, label: str) -> list[str]:
+        """What Grafana's ``label_values(expression, label)`` gives."""
+        given = urllib.parse.urlencode({"match[]": expression})
+        with urllib.request.urlopen(f"{self.url}/api/v1/label/{label}/values?{given}") as answer:
+            return list(json.load(answer)["data"])
+
+    def wait_until(self, is_done: Any, timeout_s: float) -> None:
+        """Ask until something holds; it is up to the caller to say what was missing."""
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline and not is_done():
+            assert self._process.poll() is None, Path(self._log.name).read_text()
+            time.sleep(0.5)
+
+    def _is_ready(self) -> bool:
+        try:
+            with urllib.request.urlopen(f"{self.url}/-/ready", timeout=5) as answer:
+                return bool(answer.status == 200)
+        except OSError:
+            return False

@@ -1,0 +1,21 @@
+"""A trainer for sweeps that somebody watches: a few slow epochs, and an ending that fails."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from tests.tune.toy import simulation
+
+N_EPOCHS = 3
+
+
+def train(config: dict[str, Any], session: Any) -> None:
+    """The simulation function, better by the epoch; one part of the space diverges."""
+    pause_s = float(session.options.get("pause_s", 0.2))
+    for epoch in range(1, N_EPOCHS + 1):
+        time.sleep(pause_s)
+        if config["x1"] == 1 and config["x3"] == 1 and epoch == N_EPOCHS:
+            raise FloatingPointError("the loss is not finite")
+        rest = 0.5 * (N_EPOCHS - epoch) / N_EPOCHS
+        session.report({"loss": simulation(config) + rest, "epochs": N_EPOCHS})

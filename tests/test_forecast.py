@@ -1,0 +1,118 @@
+"""What a sweep will cost: distributions, rounds and lengths."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from nasbo.errors import NasboError, SweepError
+from nasbo.forecast import Forecast, draw_forecast, round_sizes, sweep_length
+from nasbo.report.forecast import describe_forecast, describe_length
+from nasbo.space import load_space
+from nasbo.start import plan_sweep, show_summaries
+from nasbo.sweep import Sweep, limits_of
+
+SPACE = load_space(
+    {"n": {"type": "int", "range": [1, 20]}, "x": {"type": "float", "range": [0, 1]}}
+)
+TRAINER = "tests.tune.sized:train"
+
+
+def sweep(**settings: object) -> Sweep:
+    return Sweep(space="s.yaml", trainer=TRAINER, **{"slots": 2, "trials": 10, **settings})  # type: ignore[arg-type]
+
+
+def test_numbers_are_drawn_inside_the_constraints() -> None:
+    limits = limits_of(sweep(constraints=["params<=5e3"], trainer_options={"scale": 2}))
+    assert limits is not None
+    forecast = draw_forecast(SPACE, limits.describe, limits, 300)
+    assert set(forecast.numbers) == {"params", "flops", "seconds"}
+    assert set(forecast.numbers["params"]) == {2000.0, 4000.0}
+    assert 10 < forecast.n_allowed < 60
+    assert forecast.shares("seconds")["max"] == 4.0
+
+
+@pytest.mark.parametrize(
+    ("settings", "sizes"),
+    [
+        ({}, [2, 2, 2, 2, 2]),
+        ({"slots": 4}, [2, 4, 4]),
+        ({"batch": 1, "trials": 4}, [2, 1, 1]),
+        ({"schedule": "async"}, [10]),
+        ({"repeats": 2, "repeat_top": 3, "trials": 4}, [2, 2, 6]),
+    ],
+)
+def test_rounds_of_a_sweep(settings: dict[str, object], sizes: list[int]) -> None:
+    planned = sweep(**settings)
+    assert round_sizes(planned, SPACE, int(planned.slots)) == sizes
+
+
+def test_length_is_that_of_the_slowest_slot() -> None:
+    even = Forecast(1, 1, {"seconds": [3.0]})
+    length = sweep_length(even, sweep(trials=5), SPACE)
+    assert length is not None
+    assert (length.low_s, length.median_s, length.high_s) == (9.0, 9.0, 9.0)
+    assert (length.n_trainings, length.slots) == (5, 2)
+    assert "about 9 s (9 s to 9 s) for 5 trainings on 2 slots" in describe_length(length)
+    assert sweep_length(Forecast(1, 1, {"params": [3.0]}), sweep(), SPACE) is None
+    assert "does not predict 'seconds'" in describe_length(None)
+
+
+def words(found: object) -> str:
+    console = Console(record=True, width=120)
+    console.print(found)
+    return console.export_text()
+
+
+def test_tables() -> None:
+    text = words(describe_forecast(Forecast(4, 2, {"params": [1e6, 2e6]}), "what", "params <= 1"))
+    assert "kept by 2 of 4 drawn configs (50.0%)" in text
+    assert "1,500,000" in text
+    assert "nothing is known beforehand" in words(describe_forecast(Forecast(4, 4, {}), "what"))
+
+
+@pytest.fixture
+def space_file(tmp_path: Path) -> str:
+    file = tmp_path / "own.yaml"
+    file.write_text("n: {type: int, range: [1, 20]}\nx: {type: float, range: [0, 1]}\n")
+    return str(file)
+
+
+def test_dry_runs_begin_nothing(
+    space_file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    console = Console(record=True, width=120)
+    given = {"trainer": TRAINER, "constraints": ("params<=1e4",), "slots": "2", "trials": 10}
+    assert plan_sweep(space_file, given, console) == 0
+    show_summaries(space_file, {"trainer": TRAINER, "seed": 1}, 50, console)
+    text = console.export_text()
+    assert "10 trials of tests.tune.sized:train on own" in text
+    assert "constraints: params <= 10000: kept by" in text
+    assert "length: about" in text
+    assert "50 configs of own" in text
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["own.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("constraint", "message"),
+    [
+        ("params<=1", "no config keeps to the constraints: none of 10,000 drawn ones did"),
+        ("watts<=1", "no number 'watts'; known: params, flops, seconds"),
+        ("params", "a constraint must be like"),
+    ],
+)
+def test_bad_constraints_are_said_at_the_door(
+    space_file: str, constraint: str, message: str
+) -> None:
+    given = {"trainer": TRAINER, "constraints": (constraint,)}
+    with pytest.raises(NasboError, match=message):
+        plan_sweep(space_file, given, Console())
+
+
+def test_constraints_need_a_summary(space_file: str) -> None:
+    given = {"trainer": "tests.tune.toy:simulation", "constraints": ("params<=1",)}
+    with pytest.raises(SweepError, match="need a function summary"):
+        plan_sweep(space_file, given, Console())

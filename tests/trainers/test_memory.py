@@ -1,0 +1,94 @@
+"""Memory: what is predicted is what the backward pass keeps; what does not fit is not launched."""
+
+import gc
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from trainers import memory, train, training
+from trainers.blocks import build
+from trainers.cost import summary
+from trainers.memory import PredictedOutOfMemory, predict_memory
+from trainers.recipe import load_recipe
+from trainers.session import LocalSession
+
+Make = Callable[..., dict[str, Any]]
+TINY = {"recipe": "tiny", "is_tensorboard": False}
+
+
+def _kept_bytes(network: torch.nn.Module, images: torch.Tensor) -> int:
+    """Bytes of all tensors that autograd keeps, weights left out."""
+    weights = {weight.untyped_storage().data_ptr() for weight in network.parameters()}
+    kept: dict[int, int] = {}
+
+    def keep(tensor: torch.Tensor) -> torch.Tensor:
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in weights:
+            kept[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        result = network(images)
+    assert result.requires_grad
+    return sum(kept.values())
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_predicted_activations_are_those_that_are_kept(sample_config: Make, seed: int) -> None:
+    config = sample_config(seed)
+    network = build(config, 0.5).to(memory_format=torch.channels_last)
+    images = torch.randn(4, 3, 32, 32).contiguous(memory_format=torch.channels_last)
+    predicted = 4 * 4 * summary(config, 0.5)["activations"]
+    assert predicted == pytest.approx(_kept_bytes(network, images), rel=0.03)
+
+
+def test_batch_weights_and_averaging_add_up(uniform_config: Make) -> None:
+    config = uniform_config(0)
+    found = summary(config, 0.25, image_size=8)
+    plain = predict_memory(config, load_recipe(TINY), 10)
+    assert plain == 4 * (3 * found["params"] + 10 * found["activations"])
+    averaged = predict_memory(config, load_recipe({**TINY, "ema_decay": 0.9}), 10)
+    assert averaged - plain == 4 * found["params"]
+
+
+@pytest.mark.usefixtures("cache")
+def test_what_does_not_fit_is_not_launched(
+    tmp_path: Path, uniform_config: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = uniform_config(2, batch_size=128)
+    needed = predict_memory(config, load_recipe(TINY), 128)
+    monkeypatch.setattr(memory, "free_memory", lambda device: needed - 1)
+    session = LocalSession(tmp_path, 0, TINY)
+    with pytest.raises(PredictedOutOfMemory, match="step of 128 pictures needs about") as caught:
+        train.train(config, session)
+    assert caught.value.cause == "oom"
+    assert not (tmp_path / train.CHECKPOINT).exists()
+    session.n_out_of_memory = 1  # as the sweep says when it runs the trial again: in halves
+    train.train(config, session)
+    assert session.reports[-1]["batch_norm"] == "each of 2 parts of a batch by itself"
+
+
+@pytest.mark.usefixtures("cache")
+def test_an_ended_trial_leaves_nothing_behind(
+    tmp_path: Path, uniform_config: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left: list[weakref.ref[training.Training]] = []
+
+    class Watched(training.Training):
+        def __init__(self, *args: Any) -> None:
+            super().__init__(*args)
+            left.append(weakref.ref(self))
+
+    monkeypatch.setattr(train, "Training", Watched)
+    gc.disable()
+    try:
+        for number in range(2):
+            session = LocalSession(tmp_path / str(number), 0, {**TINY, "epochs": 1})
+            train.train(uniform_config(0), session)
+            assert left[number]() is None
+    finally:
+        gc.enable()

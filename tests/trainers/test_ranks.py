@@ -1,0 +1,108 @@
+"""Two processes that share a trial: they do what one does that takes the halves in turn."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from trainers.architecture import InvalidArchitecture
+from trainers.ranks import Group, RankFailed
+from trainers.session import LocalSession
+from trainers.train import CHECKPOINT, train
+
+pytestmark = pytest.mark.usefixtures("cache")
+Make = Callable[..., dict[str, Any]]
+OPTIONS = {
+    "recipe": "tiny",
+    "is_tensorboard": False,
+    "precision": "float64",
+    "epochs": 1,
+    "n_train": 640,
+    "cutout": 8,
+    "mixup": 0.4,
+    "ema_decay": 0.9,
+    "label_smoothing": 0.1,
+}
+
+
+def _trained(folder: Path, config: dict[str, Any], **options: Any) -> LocalSession:
+    n_out_of_memory = options.pop("n_out_of_memory", 0)
+    session = LocalSession(folder, 0, {**OPTIONS, **options})
+    session.n_out_of_memory = n_out_of_memory
+    train(config, session)
+    return session
+
+
+def test_two_ranks_equal_one_process_that_accumulates_two_halves(
+    tmp_path: Path, uniform_config: Make
+) -> None:
+    config = uniform_config(0, conv_op=[0, 1, 2, 3], expand_ratio=[5] * 4, seratio=[8, 0, 8, 8])
+    ranks = _trained(tmp_path / "ranks", config, ranks=2)
+    parts = _trained(tmp_path / "parts", config, n_out_of_memory=1)
+    states = [
+        torch.load(session.folder / CHECKPOINT, weights_only=True) for session in (ranks, parts)
+    ]
+    assert [state["plain"]["step"] for state in states] == [20, 20]
+    for name in ("network", "average"):
+        for key, value in states[0][name].items():
+            assert value.dtype in (torch.float64, torch.int64)
+            if value.is_floating_point():  # with the running statistics
+                assert (value - states[1][name][key]).abs().max() <= 1e-8, key
+    for key in ("val_loss", "train_loss", "train_accuracy"):
+        assert ranks.reports[-1][key] == pytest.approx(parts.reports[-1][key], abs=1e-8)
+    modes = [session.reports[-1]["batch_norm"] for session in (ranks, parts)]
+    assert modes == ["each of 2 parts of a batch by itself"] * 2
+    assert [session.reports[-1]["n_ranks"] for session in (ranks, parts)] == [2, 1]
+
+
+def test_halves_are_not_the_whole(tmp_path: Path, uniform_config: Make) -> None:
+    """The comparison above can fail: batch normalisation over the whole batch is another thing."""
+    whole = _trained(tmp_path / "whole", uniform_config(0))
+    parts = _trained(tmp_path / "parts", uniform_config(0), n_out_of_memory=1)
+    assert whole.reports[-1]["batch_norm"] == "whole batch"
+    assert abs(whole.reports[-1]["val_loss"] - parts.reports[-1]["val_loss"]) > 1e-6
+
+
+@pytest.mark.slow
+def test_ranks_continue_from_the_checkpoint_of_the_first(
+    tmp_path: Path, uniform_config: Make
+) -> None:
+    config, options = uniform_config(0), {"epochs": 2, "ranks": 2}
+    whole = _trained(tmp_path / "whole", config, **options)
+    broken = LocalSession(tmp_path / "parts", 0, {**OPTIONS, **options})
+
+    def stop(metrics: dict[str, Any]) -> None:
+        raise KeyError("the machine was taken away")
+
+    broken.report = stop  # type: ignore[method-assign]
+    with pytest.raises(KeyError):
+        train(config, broken)
+    again = _trained(tmp_path / "parts", config, **options)
+    assert [report["epoch"] for report in again.reports] == [2]
+    assert again.reports[-1]["val_loss"] == pytest.approx(whole.reports[-1]["val_loss"], abs=1e-9)
+
+
+@pytest.mark.slow
+def test_the_failure_of_another_rank_is_told(
+    tmp_path: Path, uniform_config: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Only rank 1 starts a process, and only there is the interpreter told to fail.
+    monkeypatch.setenv("PYTHONHASHSEED", "not a number")
+    with pytest.raises(RankFailed, match=r"rank 1 ended with 1.*PYTHONHASHSEED") as caught:
+        _trained(tmp_path, uniform_config(0), ranks=2)
+    assert not hasattr(caught.value, "cause")
+
+
+def test_a_share_of_one_picture_is_refused(tmp_path: Path, uniform_config: Make) -> None:
+    session = LocalSession(tmp_path, 0, OPTIONS)
+    session.n_out_of_memory = 4
+    with pytest.raises(InvalidArchitecture, match="two pictures for each of 16 parts, got 30"):
+        train(uniform_config(0, batch_size=30), session)
+
+
+@pytest.mark.parametrize(("n", "size"), [(1, 32), (2, 33), (3, 32), (7, 8)])
+def test_shares_are_the_batch(n: int, size: int) -> None:
+    shares = [Group(n, rank).share(size) for rank in range(n)]
+    assert [position for share in shares for position in range(*share)] == list(range(size))

@@ -1,0 +1,70 @@
+"""Sweeps that are ended on a real Ray: finalists, best/ and its model card."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from rich.console import Console
+
+from nasbo.finish.card import mean_text
+from nasbo.finish.finalists import FINAL_FOLDER, Wish
+from nasbo.finish.finalize import BEST_FOLDER, finalize
+from nasbo.sweep import read_history, status
+from tests.finish.test_finalists import searched
+
+pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("local_ray")]
+
+
+def words(console: Console) -> str:
+    return console.export_text()
+
+
+def test_a_sweep_ends_with_its_best_network(tmp_path: Path) -> None:
+    folder = searched(tmp_path / "s")
+    console = Console(record=True, width=200)
+    wish = Wish(top=2, recipe="short", seeds=2)
+    assert finalize(folder, wish, console) == 0
+    assert status(folder / FINAL_FOLDER)["state"] == "finished"
+    _, final = read_history(folder / FINAL_FOLDER)
+    seeds = {trial.metrics["trial_seed"] for trial in final.trials}
+    assert len(seeds) == len(final.trials) == 4
+    best = folder / BEST_FOLDER
+    card = json.loads((best / "card.json").read_text())
+    first = final.trials[0]
+    assert card["finalists"][0]["values"] == [first.values[0], final.repeats[0].values[0]]
+    assert card["provenance"] == {"data_hash": "abc123"}
+    assert card["versions"]["ray"]
+    text = (best / "README.md").read_text()
+    assert f"look at {best}" in text
+    assert "its final_loss played no part" in text
+    assert f"nasbo finalize {folder} --top 2 --recipe short --seeds 2" in text
+    assert mean_text(first.values) in text
+    assert "data_hash abc123" in text
+    assert "params: 7" in text
+    assert float((best / "network.txt").read_text()) == pytest.approx(2 * first.values[0])
+    assert yaml.safe_load((best / "architecture.yaml").read_text())["config"] == first.config
+    curve = (best / "curve.csv").read_text().splitlines()
+    assert curve[0].startswith("step,loss")
+    assert "final_loss" in curve[0]
+    assert len(curve) == 3
+    before = sorted(path.name for path in best.iterdir())
+    assert finalize(folder, wish, console) == 0  # nothing is trained again, best/ is written anew
+    assert read_history(folder / FINAL_FOLDER)[1].n_ended == 2
+    assert sorted(path.name for path in best.iterdir()) == before
+    assert "finalists, by their rank in the search" in words(console)
+
+
+def test_a_trainer_without_abilities_still_gets_config_and_values(tmp_path: Path) -> None:
+    folder = searched(tmp_path / "s", "tests.tune.toy:simulation")
+    console = Console(record=True, width=200)
+    assert finalize(folder, Wish(top=3, choose="test"), console) == 0
+    assert "offers no export(config, trial_folder, folder, options)" in words(console)
+    best = folder / BEST_FOLDER
+    names = sorted(path.name for path in best.iterdir())
+    assert names == ["README.md", "architecture.yaml", "card.json", "curve.csv"]
+    assert "optimistic" in (best / "README.md").read_text()
+    card = json.loads((best / "card.json").read_text())
+    assert card["finalists"][0]["values"] == [card["finalists"][0]["search_values"][0]]

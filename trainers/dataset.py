@@ -1,0 +1,203 @@
+"""A recipe comes in, the pictures to train on, to score and to test on come out, with their hashes.
+
+CIFAR-10 and an own folder of pictures give the same `Dataset`. The split is stratified and fixed by
+`split_seed`; the test set is opened only by a recipe that asks for it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from trainers.augment import Augmentation, Pictures, shrink
+from trainers.data import Indices, open_cifar10, stratified_split, stratified_subset
+from trainers.folder import open_folder
+from trainers.recipe import InvalidOption, Recipe
+from trainers.sources import BIN_MD5, Arrays, DataError
+
+Scale = tuple[tuple[float, ...], tuple[float, ...]]
+
+CIFAR10_CLASSES = (
+    "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck",
+)  # fmt: skip
+# Channel means and deviations of the 50,000 training pictures, in units of one grey level.
+CIFAR10_SCALE: Scale = ((125.307, 122.950, 113.865), (62.993, 62.089, 66.705))
+
+
+@dataclass(frozen=True)
+class Collection:
+    """All pictures at one size: `arrays` uint8 `(n, 3, s, s)`; `data_hash` is of the originals."""
+
+    arrays: Arrays
+    classes: tuple[str, ...]
+    scale: Scale
+    data_hash: str
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """What one trial sees.
+
+    Attributes:
+        train: pictures to train on.
+        validation: pictures held out, None where they are trained on.
+        test: pictures of the test set, None where the recipe does not ask for them.
+        score_order: positions `(n_validation,)`, those of early epochs first.
+        n_early: how many of them score all epochs but the last.
+        facts: names and hashes for the results.
+    """
+
+    train: Pictures
+    validation: Pictures | None
+    test: Pictures | None
+    score_order: Tensor
+    n_early: int
+    classes: tuple[str, ...]
+    scale: Scale
+    facts: dict[str, Any]
+
+
+def is_cifar10(data: str | None) -> bool:
+    """Whether `data` names a place for CIFAR-10 rather than an own folder of pictures."""
+    if data is None:
+        return True
+    folder = Path(data).expanduser()
+    return (folder / "cifar10").is_dir() and not (folder / "train").is_dir()
+
+
+def open_collection(data: str | None, image_size: int) -> Collection:
+    """CIFAR-10 or an own folder, whichever `data` is.
+
+    Raises:
+        DataError: the data is missing or damaged.
+        InvalidOption: CIFAR-10 has no such size.
+    """
+    if is_cifar10(data):
+        _check_image_size(image_size)
+        digest = hashlib.sha256(" ".join(BIN_MD5.values()).encode()).hexdigest()
+        return Collection(open_cifar10(data), CIFAR10_CLASSES, CIFAR10_SCALE, digest[:32])
+    folder = Path(data or "").expanduser()
+    if not folder.is_dir():
+        raise DataError(f"{folder}: must be a folder of pictures or of data sets")
+    arrays, classes = open_folder(folder, image_size)
+    digest = content_hash(arrays.train_x, arrays.train_y, arrays.test_x, arrays.test_y)
+    return Collection(arrays, classes, _scale(arrays.train_x), digest)
+
+
+def open_dataset(recipe: Recipe, device: str | torch.device = "cpu") -> Dataset:
+    """Opens, splits and places the pictures that a recipe asks for on a device."""
+    whole = open_collection(recipe.data, recipe.image_size)
+    train, validation = split(whole.arrays.train_y, recipe)
+    is_all = recipe.train_on == "train+validation"
+    trained = np.sort(np.concatenate([train, validation])) if is_all else train
+    factor = recipe.image_size / 32
+    drawn = Augmentation(
+        round(recipe.crop_padding * factor), round(recipe.cutout * factor), recipe.mixup
+    )
+    x, y = whole.arrays.train_x, whole.arrays.train_y
+    held_out = None if is_all else _pictures(x[validation], y[validation], whole, recipe, device)
+    n_early = check_sizes(recipe, len(y))[2]
+    return Dataset(
+        train=_pictures(x[trained], y[trained], whole, recipe, device, drawn),
+        validation=held_out,
+        test=_test(whole, recipe, device),
+        score_order=_score_order(y[validation], n_early, recipe.split_seed),
+        n_early=n_early,
+        classes=whole.classes,
+        scale=whole.scale,
+        facts={
+            "data_hash": whole.data_hash,
+            "split_hash": content_hash(train, validation),
+            "n_train": len(trained),
+            "n_validation": 0 if is_all else len(validation),
+        },
+    )
+
+
+def check_sizes(recipe: Recipe, n_pictures: int) -> tuple[int, int, int]:
+    """How many pictures are trained on, held out, and score early epochs, of `n_pictures`.
+
+    Raises:
+        InvalidOption: there are not so many.
+    """
+    n = recipe.n_validation
+    n_validation = int(n) if n >= 1 else round(n * n_pictures)
+    n_train = recipe.n_train or n_pictures - n_validation
+    if n_train < 2 or n_train + n_validation > n_pictures:
+        raise InvalidOption(
+            f"n_train + n_validation must be at most the {n_pictures} pictures there are and "
+            f"n_train at least 2, got {n_train} + {n_validation}"
+        )
+    n_early = recipe.n_validation_early or n_validation
+    if n_early > n_validation:
+        raise InvalidOption(
+            f"n_validation_early must be at most n_validation = {n_validation}, got {n_early}"
+        )
+    return n_train, n_validation, n_early
+
+
+def check_recipe(recipe: Recipe) -> None:
+    """Raises `InvalidOption` for what CIFAR-10 has not, without opening it."""
+    if is_cifar10(recipe.data):
+        _check_image_size(recipe.image_size)
+        check_sizes(recipe, 50_000)
+
+
+def split(labels: NDArray[np.integer], recipe: Recipe) -> tuple[Indices, Indices]:
+    """Positions to train on and to hold out; the same for every trial of a sweep."""
+    n_train, n_validation, _ = check_sizes(recipe, len(labels))
+    rest, validation = stratified_split(labels, n_validation, recipe.split_seed)
+    return rest[stratified_subset(labels[rest], n_train, recipe.split_seed)], validation
+
+
+def _check_image_size(image_size: int) -> None:
+    if image_size not in (8, 16, 32):
+        raise InvalidOption(f"image_size must be 8, 16 or 32, got {image_size}")
+
+
+def _score_order(labels: NDArray[np.integer], n_early: int, seed: int) -> Tensor:
+    later, early = stratified_split(labels, n_early, seed)
+    return torch.cat([torch.from_numpy(early), torch.from_numpy(later)])
+
+
+def _pictures(
+    images: NDArray[np.uint8],
+    labels: NDArray[np.integer],
+    whole: Collection,
+    recipe: Recipe,
+    device: str | torch.device,
+    drawn: Augmentation | None = None,
+) -> Pictures:
+    small = shrink(torch.from_numpy(np.ascontiguousarray(images)), recipe.image_size)
+    return Pictures(small, torch.from_numpy(labels.copy()), whole.scale, drawn, device)
+
+
+def _test(whole: Collection, recipe: Recipe, device: str | torch.device) -> Pictures | None:
+    if not recipe.has_test:
+        return None
+    arrays = whole.arrays
+    if len(arrays.test_y) == 0:
+        raise DataError(f"{recipe.data}: evaluate_test needs pictures in test/CLASS/*")
+    # A copy: torch warns of tensors over read-only memory.
+    return _pictures(np.array(arrays.test_x), arrays.test_y, whole, recipe, device)
+
+
+def _scale(images: NDArray[np.uint8]) -> Scale:
+    values = images.transpose(1, 0, 2, 3).reshape(3, -1)
+    means = tuple(float(channel.mean()) for channel in values)
+    return means, tuple(max(1.0, float(channel.std())) for channel in values)
+
+
+def content_hash(*arrays: NDArray[Any]) -> str:
+    """A hash of the contents of some arrays."""
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()[:32]

@@ -1,0 +1,146 @@
+"""What the machine offers comes in, where and in which precision to train comes out.
+
+Ray shows a trial its GPUs by CUDA_VISIBLE_DEVICES; nothing here looks beyond them. Whether a
+reduced precision runs is tried in a process of its own: on some machines it ends the process by a
+signal, which no `except` can catch.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+import platform
+import signal
+import subprocess
+import sys
+from functools import lru_cache
+from pathlib import Path
+
+import torch
+
+from trainers.recipe import InvalidOption, Recipe
+
+# The numbers of these settings in glibc's malloc.h.
+M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_MAX = -1, -2, -4
+PROBE_TIMEOUT_S = 300.0
+PROBE = """
+import sys, torch
+kind, device = getattr(torch, sys.argv[1]), sys.argv[2]
+layer = torch.nn.Conv2d(8, 8, 3).to(device)
+x = torch.randn(4, 8, 16, 16, device=device)
+with torch.autocast(device.partition(":")[0], kind):
+    y = layer(x).flatten(1)
+    loss = (y @ y.T).float().square().mean()
+loss.backward()
+assert torch.isfinite(layer.weight.grad).all()
+"""
+
+
+def pick_device(rank: int = 0) -> torch.device:
+    """The visible GPU of a rank, or the CPU."""
+    n_devices = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    return torch.device("cuda", rank % n_devices) if n_devices else torch.device("cpu")
+
+
+def n_ranks(recipe: Recipe) -> int:
+    """How many processes share a trial: what the recipe says, else one per visible GPU."""
+    if recipe.ranks is not None:
+        return recipe.ranks
+    return max(1, torch.cuda.device_count() if torch.cuda.is_available() else 0)
+
+
+def set_up(recipe: Recipe) -> None:
+    """Sets the threads and the memory habits of this process; cuDNN picks its fastest kernels."""
+    _keep_memory()
+    granted = os.environ.get("OMP_NUM_THREADS", "")
+    torch.set_num_threads(recipe.threads or (int(granted) if granted.isdigit() else 0) or 1)
+    torch.backends.cudnn.benchmark = True
+    torch.set_float32_matmul_precision("high")
+
+
+def _keep_memory() -> None:
+    """Lets freed memory stay with this process until `release`.
+
+    glibc takes large tensors from the system one by one and gives them back at once; every step
+    then pays for hundreds of thousands of page faults, a third of the time of a large network.
+    """
+    library = _c_library()
+    if library is not None:
+        library.mallopt(M_MMAP_MAX, 0)
+        library.mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
+        library.mallopt(M_TOP_PAD, 64 << 20)
+
+
+@lru_cache(maxsize=1)
+def _c_library() -> ctypes.CDLL | None:
+    """The C library, if it is glibc."""
+    if platform.libc_ver()[0] != "glibc":
+        return None
+    return ctypes.CDLL(None)
+
+
+def release(device: torch.device) -> None:
+    """Gives memory of an ended trial back: the same process may run the next one."""
+    gc.collect()
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
+    library = _c_library()
+    if library is not None:
+        library.malloc_trim(0)
+
+
+def pick_precision(recipe: Recipe, device: torch.device) -> torch.dtype:
+    """The kind of number that a recipe trains with on a device.
+
+    Raises:
+        InvalidOption: the recipe wants a kind that does not run here; the message says why.
+    """
+    if recipe.precision == "auto":
+        if device.type != "cuda":
+            return torch.float32
+        kinds = ("bfloat16", "float16") if torch.cuda.is_bf16_supported(False) else ("float16",)
+        working = [kind for kind in kinds if probe(kind, str(device)) is None]
+        return getattr(torch, working[0]) if working else torch.float32
+    if recipe.precision in ("bfloat16", "float16"):
+        reason = probe(recipe.precision, str(device))
+        if reason is not None:
+            raise InvalidOption(
+                f"precision must be one that runs on {device}, got {recipe.precision}: {reason}"
+            )
+    kind: torch.dtype = getattr(torch, recipe.precision)
+    return kind
+
+
+@lru_cache(maxsize=16)
+def probe(kind: str, device: str) -> str | None:
+    """Why a training step in a reduced precision fails here, or None if it does not."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    try:
+        ended = subprocess.run(
+            [sys.executable, "-c", PROBE, kind, device],
+            capture_output=True,
+            text=True,
+            timeout=PROBE_TIMEOUT_S,
+            check=False,
+            env=environment,
+        )
+    except subprocess.TimeoutExpired:
+        return f"a trial step did not end within {PROBE_TIMEOUT_S:g} s"
+    if ended.returncode < 0:
+        return f"a trial step was ended by {signal.Signals(-ended.returncode).name}"
+    said = ended.stderr.strip().splitlines()
+    return None if ended.returncode == 0 else f"a trial step failed: {said[-1] if said else ''}"
+
+
+def free_memory(device: torch.device) -> int | None:
+    """Bytes that a trial can still take on a device, None if nobody knows."""
+    if device.type == "cuda":
+        free, _ = torch.cuda.mem_get_info(device)
+        return int(free) + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+    except OSError:
+        return None
+    found = {line.partition(":")[0]: line.split()[1] for line in lines if ":" in line}
+    return int(found["MemAvailable"]) * 1024 if "MemAvailable" in found else None

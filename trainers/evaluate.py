@@ -1,0 +1,110 @@
+"""An exported folder comes in; the numbers of its model card come out, measured again.
+
+`python -m trainers.evaluate best/` scores the test set with the stored weights, counts parameters
+and operations, and compares the ONNX file with PyTorch; `--retrain INTO` trains the network anew
+with the stored options and seed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from trainers import onnx_file
+from trainers.augment import shrink
+from trainers.dataset import open_collection
+from trainers.device import set_up
+from trainers.export import measure
+from trainers.network import Classifier, NetworkError, load
+from trainers.recipe import load_recipe
+from trainers.session import LocalSession
+from trainers.sources import DataError
+
+BATCH = 500
+TOLERANCE = 2e-3
+"""Of accuracies that were measured in another precision or on another device."""
+
+
+def score(classifier: Classifier, data: str | None = None) -> float:
+    """Accuracy on all pictures of the test set."""
+    whole = open_collection(data, classifier.image_size)
+    images = shrink(torch.from_numpy(np.array(whole.arrays.test_x)), classifier.image_size)
+    labels = torch.from_numpy(np.array(whole.arrays.test_y)).long()
+    right = 0
+    with torch.inference_mode():
+        for x, y in zip(images.split(BATCH), labels.split(BATCH), strict=True):
+            x = x.float().contiguous(memory_format=torch.channels_last)
+            right += int((classifier(x).argmax(1) == y).sum())
+    return right / len(labels)
+
+
+def regenerate(folder: Path) -> dict[str, tuple[Any, Any]]:
+    """Each number of the card with the one found now: (then, now)."""
+    classifier = load(folder)
+    training: Mapping[str, Any] = classifier.about["training"]
+    set_up(load_recipe(training["options"]))
+    then = training["metrics"]
+    facts = measure(folder)
+    found: dict[str, tuple[Any, Any]] = {
+        name: (then.get(name), facts[name]) for name in ("params", "flops")
+    }
+    if "test_accuracy" in then:
+        accuracy = score(classifier, training["options"].get("data"))
+        found["test_accuracy"] = (then["test_accuracy"], accuracy)
+    if (folder / onnx_file.ONNX_FILE).exists():
+        difference = onnx_file.compare(classifier, folder / onnx_file.ONNX_FILE)
+        found["onnx_difference"] = (f"<= {onnx_file.TOLERANCE:g}", difference)
+    found["latency_ms"] = ("see the card", facts["latency_ms"])
+    return found
+
+
+def retrain(folder: Path, into: Path) -> tuple[Any, Any]:
+    """The metric of a new training with the stored options and seed: (then, now)."""
+    from trainers.train import train
+
+    about = load(folder).about
+    training = about["training"]
+    session = LocalSession(into, training["seed"], training["options"])
+    train(about["config"], session)
+    name = "test_accuracy" if "test_accuracy" in training["metrics"] else "val_accuracy"
+    return training["metrics"][name], session.reports[-1][name]
+
+
+def main(words: list[str] | None = None) -> int:
+    """The command line; 0 if the test accuracy is the one of the card."""
+    parser = argparse.ArgumentParser(prog="python -m trainers.evaluate", description=__doc__)
+    parser.add_argument("folder", type=Path, help="such as runs/first/best")
+    parser.add_argument("--retrain", type=Path, metavar="INTO", help="a new folder to train in")
+    given = parser.parse_args(words)
+    try:
+        found = regenerate(given.folder)
+        if given.retrain is not None:
+            found["retrained"] = retrain(given.folder, given.retrain)
+    except (NetworkError, DataError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    for name, (then, now) in found.items():
+        print(f"{name:<16} card {then}   now {now}")
+    is_exact = _is_exact(given.folder)
+    names = [name for name in ("params", "test_accuracy", "retrained") if name in found]
+    return 0 if all(_agrees(*found[name], is_exact) for name in names) else 1
+
+
+def _is_exact(folder: Path) -> bool:
+    """Whether this machine computes as the training did: in float32 on a CPU."""
+    then = load(folder).about["training"]["metrics"]
+    return then.get("device") == "cpu" and then.get("precision") == "float32"
+
+
+def _agrees(then: float, now: float, is_exact: bool) -> bool:
+    return then == now if is_exact else abs(then - now) <= TOLERANCE * abs(then)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

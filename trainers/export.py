@@ -1,0 +1,145 @@
+"""A finished trial's folder comes in; weights, architecture, an ONNX file and facts come out."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+import yaml
+from torch.utils.flop_counter import FlopCounterMode
+
+from trainers import cost, onnx_file
+from trainers.architecture import Config
+from trainers.dataset import content_hash, is_cifar10, open_collection, split
+from trainers.network import ARCHITECTURE_FILE, WEIGHTS_FILE, Classifier, load
+from trainers.recipe import load_recipe
+
+TRAINED_FILE = "weights.pt"
+"""What a finalist's training leaves in its folder; see the option `save`."""
+INHERITED = ("data", "split_seed", "precision", "ranks", "threads", "compile")
+"""Options of a search that its finalists keep: the others belong to its recipe."""
+USAGE = """import trainers
+
+network = trainers.load("{folder}")  # pixels (batch, 3, size, size) to logits"""
+
+
+def final_options(options: Mapping[str, Any], recipe: str | None) -> dict[str, Any]:
+    """Options for a finalist of a sweep: train and validation pictures, the test set once.
+
+    An own folder of pictures without a test set keeps its validation pictures for the last word.
+
+    Args:
+        options: of the sweep.
+        recipe: by name; None for `strong`.
+    """
+    kept = {name: options[name] for name in INHERITED if name in options}
+    data = options.get("data")
+    has_test = is_cifar10(data) or (Path(str(data)) / "test").is_dir()
+    chosen = {
+        "recipe": recipe or "strong",
+        "train_on": "train+validation" if has_test else "train",
+        "evaluate_test": has_test,
+        "save": TRAINED_FILE,
+    }
+    load_recipe({**kept, **chosen})
+    return {**kept, **chosen}
+
+
+def final_metric(options: Mapping[str, Any]) -> str:
+    """What a finalist is measured by."""
+    return "test_accuracy" if options.get("evaluate_test") else "val_accuracy"
+
+
+def provenance(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Hashes of the data and of the split that options train on."""
+    recipe = load_recipe(options)
+    whole = open_collection(recipe.data, recipe.image_size)
+    train, validation = split(whole.arrays.train_y, recipe)
+    return {
+        "data_hash": whole.data_hash,
+        "split_hash": content_hash(train, validation),
+        "n_train": len(train),
+        "n_validation": len(validation),
+        "split_seed": recipe.split_seed,
+    }
+
+
+def export(
+    config: Config, trial_folder: Path, folder: Path, options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Writes a trained network to a folder of its own.
+
+    Args:
+        config: the trial's configuration.
+        trial_folder: of the trial, which was trained with the option `save`.
+        folder: where `weights.safetensors`, `architecture.yaml` and `model.onnx` go.
+        options: with which it was trained.
+
+    Returns:
+        Facts: parameters, FLOPs as counted, latencies on this CPU, the largest difference between
+        ONNX and PyTorch, and the commands that use it and regenerate its numbers.
+    """
+    from safetensors.torch import save_file
+
+    path = trial_folder / str(options.get("save", TRAINED_FILE))
+    trained = torch.load(path, map_location="cpu", weights_only=True)
+    weights = {name: value.float() if value.is_floating_point() else value
+               for name, value in trained["weights"].items()}  # fmt: skip
+    save_file({name: value.contiguous() for name, value in weights.items()}, folder / WEIGHTS_FILE)
+    about = {
+        "config": dict(config),
+        "width": trained["width"],
+        "image_size": trained["image_size"],
+        "classes": list(trained["classes"]),
+        "scale": [list(part) for part in trained["scale"]],
+        "training": {
+            "options": dict(options),
+            "seed": trained["metrics"].get("trial_seed"),
+            "metrics": trained["metrics"],
+        },
+    }
+    text = yaml.safe_dump(about, sort_keys=False)
+    (folder / ARCHITECTURE_FILE).write_text(text, encoding="utf-8")
+    return measure(folder) | _onnx(load(folder), folder)
+
+
+def measure(folder: Path) -> dict[str, Any]:
+    """Facts about an exported network that anybody can measure again."""
+    classifier = load(folder)
+    about = classifier.about
+    size = int(about["image_size"])
+    known = cost.summary(about["config"], float(about["width"]), len(classifier.classes), size)
+    return {
+        "params": sum(weight.numel() for weight in classifier.parameters()),
+        "flops": known["flops"],
+        "flops_counted": _counted_flops(classifier),
+        "latency_ms": onnx_file.latency_ms(classifier),
+        "weights_sha256": hashlib.sha256((folder / WEIGHTS_FILE).read_bytes()).hexdigest(),
+        "usage": USAGE,
+        "regenerate": "python -m trainers.evaluate {folder}",
+    }
+
+
+def _onnx(classifier: Classifier, folder: Path) -> dict[str, Any]:
+    """The ONNX file and what it is worth; without the packages, why there is none."""
+    file = folder / onnx_file.ONNX_FILE
+    try:
+        difference = onnx_file.write_onnx(classifier, file)
+    except onnx_file.OnnxError as error:
+        file.unlink(missing_ok=True)
+        return {"onnx_error": str(error)}
+    return {
+        "onnx_difference": difference,
+        "onnx_latency_ms": onnx_file.onnx_latency_ms(classifier, file),
+    }
+
+
+def _counted_flops(classifier: Classifier) -> int:
+    """Operations that PyTorch counts for one picture: a check of what the cost model says."""
+    size = classifier.image_size
+    with torch.inference_mode(), FlopCounterMode(display=False) as counter:
+        classifier(torch.zeros(1, 3, size, size))
+    return int(counter.get_total_flops())

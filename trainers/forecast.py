@@ -1,0 +1,213 @@
+"""A configuration and options come in, its size, memory and seconds come out, before it is trained.
+
+The seconds need one short measurement of this machine: a network of each operation takes a few
+training steps. It is kept in the data folder, by machine and by how the options train.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import time
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.nn import functional
+
+from trainers import cost
+from trainers.architecture import OPERATIONS, Config
+from trainers.blocks import build
+from trainers.data import SHAPES, data_folder
+from trainers.dataset import is_cifar10, open_collection
+from trainers.device import pick_device, set_up
+from trainers.memory import memory_of
+from trainers.recipe import Recipe, load_recipe
+
+Rates = dict[str, tuple[float, float]]
+
+BATCH = 64
+FULL_SIZE = 32
+MIN_STEPS, MIN_SECONDS = 3, 0.3
+TRAINED_PER_SCORED = 3.0
+"""A picture that is trained on costs as much as three that are only scored."""
+SETUP_S = 1.0
+
+
+def summary(config: Config, options: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """What is known of a configuration beforehand.
+
+    Args:
+        config: a configuration of the NAS space.
+        options: of a sweep; without them only the architecture itself is described.
+
+    Returns:
+        `params` and `flops` of the architecture at its full width and size, `rows` to draw it;
+        with options also `trial_params`, `trial_flops` and `memory_bytes` as these train it, and
+        `seconds` once `calibrate` has measured this machine.
+    """
+    if options is None:
+        return cost.summary(config)
+    recipe = _recipe(json.dumps(dict(options), sort_keys=True))
+    n_classes, _ = _counts(recipe.data, recipe.image_size)
+    whole = cost.summary(config, 1.0, n_classes, max(FULL_SIZE, recipe.image_size))
+    is_full = recipe.width == 1.0 and recipe.image_size >= FULL_SIZE
+    small = (recipe.width, n_classes, recipe.image_size)
+    trial = whole if is_full else cost.summary(config, *small)
+    found = {
+        "params": whole["params"],
+        "flops": whole["flops"],
+        "trial_params": trial["params"],
+        "trial_flops": trial["flops"],
+        "memory_bytes": memory_of(trial, recipe, int(config["batch_size"])),
+    }
+    rates = _known_rates(_speed_file(recipe))
+    seconds = {} if rates is None else {"seconds": _seconds(trial["rows"], recipe, rates)}
+    return {**found, **seconds, "rows": whole["rows"]}
+
+
+def calibrate(options: Mapping[str, Any]) -> Rates:
+    """Measures this machine once for the way in which options train; kept for later.
+
+    Returns:
+        For each operation the seconds of training per floating-point operation of the forward
+        pass, and per number of its maps: small layers are bound by memory and by their number.
+    """
+    recipe = load_recipe(options)
+    file = _speed_file(recipe)
+    known = _known_rates(file)
+    if known is not None:
+        return known
+    set_up(recipe)
+    rates = {name: _measure(number, recipe) for number, name in enumerate(OPERATIONS)}
+    file.parent.mkdir(parents=True, exist_ok=True)
+    fresh = file.with_name(f"{file.name}.{os.getpid()}")
+    fresh.write_text(json.dumps(rates))
+    fresh.replace(file)
+    _known_rates.cache_clear()
+    return rates
+
+
+def _seconds(rows: list[dict[str, Any]], recipe: Recipe, rates: Rates) -> float:
+    each = 0.0
+    for row in rows:
+        per_flop, per_number = rates.get(row["op"], rates["conv"])
+        each += per_flop * row["flops"] + per_number * _numbers(row)
+    _, n_all = _counts(recipe.data, recipe.image_size)
+    n = recipe.n_validation
+    held_out = int(n) if n >= 1 else round(n * n_all)
+    is_all = recipe.train_on == "train+validation"
+    trained = recipe.n_train or n_all - held_out
+    trained += held_out if is_all else 0
+    early = min(recipe.n_validation_early or held_out, held_out)
+    scored = 0 if is_all else early * (recipe.epochs - 1) + held_out
+    return each * (trained * recipe.epochs + scored / TRAINED_PER_SCORED) + SETUP_S
+
+
+@lru_cache(maxsize=64)
+def _recipe(options: str) -> Recipe:
+    """Reading a recipe's file takes longer than all the rest, and a search asks thousands."""
+    return load_recipe(json.loads(options))
+
+
+@lru_cache(maxsize=64)
+def _counts(data: str | None, image_size: int) -> tuple[int, int]:
+    """Classes and training pictures."""
+    if is_cifar10(data):
+        return 10, SHAPES["train_y"][0]
+    whole = open_collection(data, image_size)
+    return len(whole.classes), len(whole.arrays.train_y)
+
+
+def _numbers(row: Mapping[str, Any]) -> int:
+    """How many numbers the maps of a block have."""
+    channels = max(row["in_channels"] * row["expansion"], row["out_channels"])
+    return int(row["layers"] * channels * row["image_size"] ** 2)
+
+
+def _measure(operation: int, recipe: Recipe) -> tuple[float, float]:
+    """Seconds per floating-point operation and per number, from a slim and a heavy network."""
+    sizes = []
+    for n_blocks, kernel in ((4, 3), (7, 5)):
+        config = _typical(operation, n_blocks, kernel)
+        rows = cost.summary(config, recipe.width, 10, recipe.image_size)["rows"]
+        flops, numbers = sum(row["flops"] for row in rows), sum(map(_numbers, rows))
+        sizes.append((_step_seconds(config, recipe) / BATCH, flops, numbers))
+    (t, f, m), (u, g, n) = sizes
+    per_flop = (u * m - t * n) / (g * m - f * n)
+    per_flop = min(max(per_flop, 0.0), t / f)
+    return per_flop, (t - per_flop * f) / m
+
+
+def _step_seconds(config: Config, recipe: Recipe) -> float:
+    device = pick_device()
+    network = build(config, recipe.width, 10, recipe.image_size)
+    network = network.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+    images = torch.randn(BATCH, 3, recipe.image_size, recipe.image_size, device=device)
+    images = images.contiguous(memory_format=torch.channels_last)
+    labels = torch.zeros(BATCH, dtype=torch.long, device=device)
+    optimiser = torch.optim.SGD(network.parameters(), lr=1e-4, momentum=0.9, fused=True)
+
+    def step() -> None:
+        optimiser.zero_grad()
+        functional.cross_entropy(network(images), labels).backward()
+        optimiser.step()
+
+    return _time(step, device)
+
+
+def _time(step: Any, device: torch.device) -> float:
+    """Seconds of one step; on a CPU with one thread those of the processor, whoever else runs."""
+    is_alone = device.type == "cpu" and torch.get_num_threads() == 1
+    clock = time.process_time if is_alone else time.perf_counter
+    step()
+    n, began = 0, clock()
+    while n < MIN_STEPS or clock() - began < MIN_SECONDS:
+        step()
+        n += 1
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+    return (clock() - began) / n
+
+
+def _typical(operation: int, n: int, kernel: int) -> dict[str, Any]:
+    """A network of `n` blocks, all of one operation."""
+    return {
+        "nums_block": n,
+        "conv_op": [operation] * n,
+        "expand_ratio": [6] * n,
+        "seratio": [8] * n,
+        "kernel_size": [kernel] * n,
+        "nums_layer": [1] * n,
+        "nums_channel": [1.0] * n,
+        "stride_layer": 43,
+        "learning_rate": 0.1,
+        "step_size": 80,
+        "batch_size": BATCH,
+    }
+
+
+@lru_cache(maxsize=64)
+def _speed_file(recipe: Recipe) -> Path:
+    """Where the measurement of this machine for this way of training is kept."""
+    device = pick_device()
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor()
+    way = [recipe.image_size, recipe.width, recipe.threads, recipe.precision]
+    content = json.dumps([platform.node(), os.cpu_count(), name, torch.__version__, way])
+    digest = hashlib.sha256(content.encode()).hexdigest()[:16]
+    return data_folder() / "speed" / f"{digest}.json"
+
+
+@lru_cache(maxsize=64)
+def _known_rates(file: Path) -> Rates | None:
+    try:
+        found = {
+            name: (float(a), float(b)) for name, (a, b) in json.loads(file.read_text()).items()
+        }
+    except (OSError, ValueError, TypeError, AttributeError):
+        return None
+    return found if set(found) == set(OPERATIONS) else None

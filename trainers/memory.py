@@ -1,0 +1,54 @@
+"""A configuration and a recipe come in, the bytes that its training takes come out.
+
+What the backward pass needs of the forward pass is most of it, and is known in closed form; see
+`trainers.cost.summary`, whose `activations` are numbers per picture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from trainers.architecture import Config
+from trainers.cost import summary
+from trainers.device import free_memory
+from trainers.recipe import Recipe
+
+COPIES = 3
+"""Of each weight: itself, its gradient, its momentum."""
+
+
+class PredictedOutOfMemory(MemoryError):  # noqa: N818, the name says what would happen
+    """The training would not fit into the memory of its device; nothing was launched."""
+
+    cause = "oom"
+
+
+def predict_memory(config: Config, recipe: Recipe, batch: int, n_classes: int = 10) -> int:
+    """Bytes for weights, optimiser and the activations of `batch` pictures, in float32."""
+    return memory_of(summary(config, recipe.width, n_classes, recipe.image_size), recipe, batch)
+
+
+def memory_of(found: Mapping[str, Any], recipe: Recipe, batch: int) -> int:
+    """The same for a network whose summary is known."""
+    copies = COPIES + (recipe.ema_decay > 0)
+    return 4 * (copies * int(found["params"]) + batch * int(found["activations"]))
+
+
+def check_memory(
+    config: Config, recipe: Recipe, batch: int, device: torch.device, n_classes: int = 10
+) -> int:
+    """The predicted bytes, if the device has them.
+
+    Raises:
+        PredictedOutOfMemory: it does not; the message has both figures.
+    """
+    needed, free = predict_memory(config, recipe, batch, n_classes), free_memory(device)
+    if free is not None and needed > free:
+        raise PredictedOutOfMemory(
+            f"a training step of {batch} pictures needs about {needed / 2**30:.2f} GB, "
+            f"{device} has {free / 2**30:.2f} GB free"
+        )
+    return needed

@@ -1,0 +1,71 @@
+"""A folder that `trainers.export` wrote comes in, the network with its weights comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+import yaml
+from torch import Tensor, nn
+
+from trainers.blocks import build
+
+ARCHITECTURE_FILE, WEIGHTS_FILE = "architecture.yaml", "weights.safetensors"
+
+
+class NetworkError(RuntimeError):
+    """A folder holds no network that can be loaded; the message names the file."""
+
+
+class Classifier(nn.Module):
+    """A network with its normalisation: pictures as they are go in, logits come out.
+
+    Args:
+        about: configuration, width, image size, classes and scale, as `architecture.yaml` has them.
+
+    Attributes:
+        classes: names, in the order of the logits.
+        image_size: side of the pictures in pixels.
+        about: what the file says.
+    """
+
+    factor: Tensor
+    shift: Tensor
+
+    def __init__(self, about: Mapping[str, Any]) -> None:
+        super().__init__()
+        self.about = dict(about)
+        self.classes = tuple(about["classes"])
+        self.image_size = int(about["image_size"])
+        width = float(about["width"])
+        self.network = build(about["config"], width, len(self.classes), self.image_size)
+        mean, deviation = (torch.tensor(part)[:, None, None] for part in about["scale"])
+        self.register_buffer("factor", 1.0 / deviation, persistent=False)
+        self.register_buffer("shift", -mean / deviation, persistent=False)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Pixels 0 to 255, any type, `(batch, 3, size, size)`, to logits `(batch, n_classes)`."""
+        logits: Tensor = self.network(images.float() * self.factor + self.shift)
+        return logits
+
+
+def load(folder: Path | str) -> Classifier:
+    """The network of a folder such as `best/`, ready to classify.
+
+    Raises:
+        NetworkError: a file is missing or damaged.
+    """
+    from safetensors.torch import load_file
+
+    place = Path(folder)
+    try:
+        about = yaml.safe_load((place / ARCHITECTURE_FILE).read_text(encoding="utf-8"))
+        classifier = Classifier(about)
+        classifier.network.load_state_dict(load_file(place / WEIGHTS_FILE))
+    except Exception as error:
+        raise NetworkError(
+            f"{place}: must hold {ARCHITECTURE_FILE} and {WEIGHTS_FILE} of one network: {error}"
+        ) from error
+    return classifier.eval().to(memory_format=torch.channels_last)

@@ -1,0 +1,369 @@
+"""A configuration and a session come in, the whole state of one trial comes out, and its steps."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from trainers import checkpoint
+from trainers.architecture import Config, InvalidArchitecture
+from trainers.augment import Draws, Pictures, mixed
+from trainers.average import AveragedNetwork
+from trainers.blocks import build
+from trainers.cost import fingerprint, summary
+from trainers.dataset import open_dataset
+from trainers.device import pick_device, pick_precision, set_up
+from trainers.memory import check_memory
+from trainers.ranks import ONE_RANK, Group
+from trainers.recipe import Recipe, load_recipe
+from trainers.schedule import learning_rate
+from trainers.session import Session
+from trainers.statistics import PacedStatistics
+
+CHECKPOINT = "checkpoint.pt"
+FORMAT = 2
+EVALUATION_BATCH = 500
+CHECK_FINITE_EVERY = 20
+PLAIN = ("step", "seconds", "cpu_seconds", "epoch_seconds", "metrics")
+HOW_IT_IS_RUN = (
+    "threads", "ranks", "compile", "checkpoint_every_s", "checkpoint_every_epochs",
+    "is_tensorboard", "data", "save", "seed",
+)  # fmt: skip
+
+
+class Diverged(ArithmeticError):  # noqa: N818, the name says what happened
+    """The training loss is not finite any more."""
+
+
+class Training:
+    """The whole state of one trial: what a checkpoint holds, and the steps that change it.
+
+    Attributes:
+        step: number of optimiser steps done.
+        metrics: of the last finished epoch.
+
+    Args:
+        config: a configuration of the NAS space.
+        session: folder, seed and options.
+        group: the processes that share the trial's batches, and the place of this one.
+    """
+
+    def __init__(self, config: Config, session: Session, group: Group = ONE_RANK) -> None:
+        self.config, self.group = config, group
+        self.recipe = load_recipe(session.options)
+        self.device = pick_device(group.rank)
+        self.kind = pick_precision(self.recipe, self.device)
+        set_up(self.recipe)
+        self.data = open_dataset(self.recipe, self.device)
+        self.seed = session.seed if self.recipe.seed is None else self.recipe.seed
+        # After a lack of memory the batch goes through in halves; batch-norm sees each half alone.
+        self.n_parts = 2 ** int(getattr(session, "n_out_of_memory", 0))
+        self.n_batches = _n_batches(config, len(self.data.train), group.n * self.n_parts)
+        self.memory = check_memory(
+            config, self.recipe, self._n_at_once(), self.device, len(self.data.classes)
+        )
+        session.folder.mkdir(parents=True, exist_ok=True)
+        self.path = session.folder / CHECKPOINT
+        self.identity = _identity(config, self.recipe, self.seed, self.data.facts)
+        self._make_network()
+        self.generator = torch.Generator().manual_seed(self.seed)
+        self.step = 0
+        self.seconds = self.cpu_seconds = 0.0
+        self.metrics: dict[str, Any] = {}
+        self.start_epoch()
+        self._restore()
+        self._saved_at = self._resumed_at = time.monotonic()
+        self._cpu_at = time.process_time()
+
+    def _make_network(self) -> None:
+        torch.manual_seed(self.seed)
+        recipe = self.recipe
+        network = build(self.config, recipe.width, len(self.data.classes), recipe.image_size)
+        kind = torch.float64 if self.kind == torch.float64 else torch.float32
+        self.network = network.to(self.device, kind, memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self.optimiser = _optimiser(self.network, recipe)
+        self.scaler = torch.amp.GradScaler(self.device.type, enabled=self.kind == torch.float16)
+        self.average = AveragedNetwork(self.network, recipe.ema_decay) if recipe.ema_decay else None
+        self.statistics = PacedStatistics(self.network, self.n_parts)
+        compiled: nn.Module = torch.compile(self.network) if recipe.compile else self.network  # type: ignore[assignment]
+        self.forward = self.group.shared(compiled)
+
+    @property
+    def epoch(self) -> int:
+        """Number of whole epochs done."""
+        return self.step // self.n_batches
+
+    @property
+    def n_scored(self) -> int:
+        """Number of epochs that have been trained and scored."""
+        return int(self.metrics.get("epoch", 0))
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the last epoch has been trained and scored."""
+        return self.n_scored == self.recipe.epochs
+
+    @property
+    def final_network(self) -> nn.Module:
+        """What is scored and saved: the averaged network where there is one."""
+        return self.network if self.average is None else self.average.network
+
+    def run_epoch(self) -> None:
+        """Trains the rest of the current epoch, scores it and stores everything that is due."""
+        while self.epoch == self.n_scored:
+            self.run_step()
+            if time.monotonic() - self._saved_at >= self.recipe.checkpoint_every_s:
+                self.save()
+        self._finish_epoch()
+
+    def run_step(self) -> None:
+        """One optimiser step on the next batch of the epoch's order."""
+        began = time.monotonic()
+        size = int(self.config["batch_size"])
+        rate = self.learning_rate()
+        for group in self.optimiser.param_groups:
+            group["lr"] = rate
+        draws, mix = self.plan.batch(self.step % self.n_batches, size)
+        self.network.train()
+        self.optimiser.zero_grad()
+        self._accumulate(draws.part(*self.group.share(size)), mix)
+        self.scaler.step(self.optimiser)
+        self.scaler.update()
+        self.step += 1
+        if self.average is not None:
+            self.average.update(self.step)
+        self.epoch_seconds += time.monotonic() - began
+        if self.step % CHECK_FINITE_EVERY == 0:
+            self._check_finite()
+
+    def _accumulate(self, draws: Draws, mix: float) -> None:
+        """Adds the gradients of this rank's pictures, in as many parts as memory asks for."""
+        n, size = len(draws.positions), int(self.config["batch_size"])
+        for index in range(self.n_parts):
+            start, stop = n * index // self.n_parts, n * (index + 1) // self.n_parts
+            images, labels = self.data.train.augmented(draws.part(start, stop))
+            is_last = index == self.n_parts - 1
+            self.statistics.start_part(index)
+            with self.group.synchronised(self.forward, is_last), self._autocast():
+                # Ranks are averaged, parts are summed: either way each picture counts the same.
+                weight = (stop - start) * self.group.n / size
+                loss = self._loss(images, labels, mix) * weight
+            self.scaler.scale(loss).backward()
+            self.loss_sum += loss.detach() / self.group.n
+
+    def _loss(self, images: Tensor, labels: Tensor, mix: float) -> Tensor:
+        if self.kind == torch.float64:
+            images = images.double()
+        smoothing = self.recipe.label_smoothing
+        if mix == 1.0:
+            return functional.cross_entropy(
+                self._logits(images, labels), labels, label_smoothing=smoothing
+            )
+        images, others = mixed(images, labels, mix)
+        logits = self._logits(images, labels)
+        own = functional.cross_entropy(logits, labels, label_smoothing=smoothing)
+        return own * mix + functional.cross_entropy(logits, others, label_smoothing=smoothing) * (
+            1.0 - mix
+        )
+
+    def _logits(self, images: Tensor, labels: Tensor) -> Tensor:
+        logits: Tensor = self.forward(images).float() if self._is_reduced else self.forward(images)
+        self.n_right += (logits.detach().argmax(1) == labels).sum()
+        return logits
+
+    @property
+    def _is_reduced(self) -> bool:
+        return self.kind in (torch.float16, torch.bfloat16)
+
+    def _autocast(self) -> AbstractContextManager[Any]:
+        if not self._is_reduced:
+            return nullcontext()
+        return torch.autocast(self.device.type, self.kind)
+
+    def learning_rate(self) -> float:
+        """Of the next step."""
+        total = self.recipe.epochs * self.n_batches
+        return learning_rate(self.config, self.recipe, self.step, total)
+
+    @torch.inference_mode()
+    def evaluate(self, pictures: Pictures, positions: Tensor) -> tuple[float, float]:
+        """Accuracy and mean loss over pictures `(n,)`."""
+        network = self.final_network.eval()
+        right = torch.zeros((), device=self.device, dtype=torch.long)
+        loss = torch.zeros((), device=self.device, dtype=torch.float64)
+        for part in positions.split(EVALUATION_BATCH):
+            images, labels = pictures.batch(part)
+            images = images.double() if self.kind == torch.float64 else images
+            with self._autocast():
+                logits = network(images)
+            right += (logits.argmax(1) == labels).sum()
+            logits = logits.float() if self._is_reduced else logits
+            loss += functional.cross_entropy(logits, labels, reduction="sum")
+        return float(right) / len(positions), float(loss) / len(positions)
+
+    def save(self) -> None:
+        """Stores the whole state, unless it is already lost; rank 0 does it for all."""
+        self._check_finite()
+        self._add_time()
+        self._saved_at = time.monotonic()
+        if self.group.rank > 0:
+            return
+        state = {
+            "identity": self.identity,
+            "network": self.network.state_dict(),
+            "average": None if self.average is None else self.average.network.state_dict(),
+            "optimiser": self.optimiser.state_dict(),
+            "scaler": self.scaler.state_dict(),
+            # From here the order and all draws of the epoch are made again.
+            "generator": self.epoch_began,
+            "random": checkpoint.random_state(),
+            "sums": (self.loss_sum, self.n_right),
+            "plain": {name: getattr(self, name) for name in PLAIN},
+        }
+        checkpoint.save(state, self.path)
+        self._saved_at = time.monotonic()
+
+    def _restore(self) -> None:
+        state = checkpoint.load(self.path, self.identity)
+        if state is None:
+            return
+        self.network.load_state_dict(state["network"])
+        if self.average is not None:
+            self.average.network.load_state_dict(state["average"])
+        self.optimiser.load_state_dict(state["optimiser"])
+        self.scaler.load_state_dict(state["scaler"])
+        self.generator.set_state(state["generator"])
+        self.start_epoch()
+        self.loss_sum, self.n_right = (value.to(self.device) for value in state["sums"])
+        checkpoint.set_random_state(state["random"])
+        for name in PLAIN:
+            setattr(self, name, state["plain"][name])
+
+    def start_epoch(self) -> None:
+        """Draws the order of the next epoch and everything else that is random in it."""
+        self.epoch_began = self.generator.get_state()
+        self.plan = self.data.train.plan(int(self.config["batch_size"]), self.generator)
+        self.loss_sum = torch.zeros((), device=self.device, dtype=torch.float64)
+        self.n_right = torch.zeros((), device=self.device, dtype=torch.long)
+        self.epoch_seconds = 0.0
+
+    def _finish_epoch(self) -> None:
+        self._check_finite()
+        self.group.average_buffers(self.network)
+        if self.average is not None:
+            self.group.average_buffers(self.average.network)
+        n_pictures = self.n_batches * int(self.config["batch_size"])
+        scores = self._scores() if self.group.rank == 0 else {}
+        self._add_time()
+        self.metrics = {
+            **scores,
+            "train_loss": self.group.total(self.loss_sum) / self.n_batches,
+            "train_accuracy": self.group.total(self.n_right) / n_pictures,
+            "lr": self.optimiser.param_groups[0]["lr"],
+            "images_per_second": n_pictures / max(self.epoch_seconds, 1e-9),
+            "epoch": self.epoch,
+            "epochs": self.recipe.epochs,
+            "seconds": self.seconds,
+            "cpu_seconds": self.cpu_seconds,
+            **_size(self.config, self.recipe, len(self.data.classes)),
+            **(self.facts() if self.epoch == self.recipe.epochs else {}),
+        }
+        self.start_epoch()
+        every = self.recipe.checkpoint_every_epochs
+        if self.is_finished or (every and self.epoch % every == 0):
+            self.save()
+
+    def _scores(self) -> dict[str, float]:
+        """Validation in every epoch; the test set at the end, if it is asked for at all."""
+        is_last = self.epoch == self.recipe.epochs
+        found: dict[str, float] = {}
+        if self.data.validation is not None and len(self.data.validation):
+            n = len(self.data.score_order) if is_last else self.data.n_early
+            found |= self._score("val", self.data.validation, self.data.score_order[:n])
+        if self.data.test is not None and (is_last or self.recipe.objective == "test"):
+            found |= self._score("test", self.data.test, torch.arange(len(self.data.test)))
+        return found
+
+    def _score(self, name: str, pictures: Pictures, positions: Tensor) -> dict[str, float]:
+        accuracy, loss = self.evaluate(pictures, positions)
+        if not math.isfinite(loss):
+            words = {"val": "validation", "test": "test"}[name]
+            raise Diverged(f"the {words} loss must be finite, got {loss} in epoch {self.epoch}")
+        return {f"{name}_accuracy": accuracy, f"{name}_loss": loss}
+
+    def facts(self) -> dict[str, Any]:
+        """What a result is worth knowing of how it was made."""
+        return {
+            **self.data.facts,
+            "train_on": self.recipe.train_on,
+            "objective": self.recipe.objective,
+            "trial_seed": self.seed,
+            "batch_norm": self.group.batch_norm(self.n_parts),
+            "n_ranks": self.group.n,
+            "precision": str(self.kind).removeprefix("torch."),
+            "device": self.device.type,
+            "predicted_memory": self.memory,
+        }
+
+    def _n_at_once(self) -> int:
+        return math.ceil(int(self.config["batch_size"]) / (self.group.n * self.n_parts))
+
+    def _add_time(self) -> None:
+        now, cpu_now = time.monotonic(), time.process_time()
+        self.seconds += now - self._resumed_at
+        self.cpu_seconds += cpu_now - self._cpu_at
+        self._resumed_at, self._cpu_at = now, cpu_now
+
+    def _check_finite(self) -> None:
+        # The sum of the epoch keeps a NaN once it is there: one look now and then is enough, and a
+        # GPU does not have to wait after every step.
+        if not bool(torch.isfinite(self.loss_sum)):
+            raise Diverged(
+                f"the training loss must be finite, got {float(self.loss_sum)} "
+                f"at step {self.step} (epoch {self.epoch + 1})"
+            )
+
+
+def _identity(config: Config, recipe: Recipe, seed: int, facts: dict[str, Any]) -> str:
+    """What must be equal for a checkpoint to be continued; how it is run may differ."""
+    same = {name: value for name, value in asdict(recipe).items() if name not in HOW_IT_IS_RUN}
+    content = {"format": FORMAT, "fingerprint": fingerprint(config), "seed": seed, "recipe": same}
+    return json.dumps({**content, "data": facts}, sort_keys=True)
+
+
+def _n_batches(config: Config, n_train: int, n_parts: int) -> int:
+    """Whole batches per epoch; the rest is dropped, since a batch of one has no variance."""
+    size = int(config["batch_size"])
+    if size > n_train:
+        raise InvalidArchitecture(f"batch_size must be at most n_train = {n_train}, got {size}")
+    if size < 2 * n_parts:
+        raise InvalidArchitecture(
+            f"batch_size must be at least two pictures for each of {n_parts} parts, got {size}"
+        )
+    return n_train // size
+
+
+def _optimiser(network: nn.Module, recipe: Recipe) -> torch.optim.SGD:
+    """SGD with Nesterov momentum; biases and normalisation do not decay."""
+    decaying = [weight for weight in network.parameters() if weight.ndim > 1]
+    others = [weight for weight in network.parameters() if weight.ndim <= 1]
+    groups = [
+        {"params": decaying, "weight_decay": recipe.weight_decay},
+        {"params": others, "weight_decay": 0.0},
+    ]
+    return torch.optim.SGD(
+        groups, lr=0.1, momentum=recipe.momentum, nesterov=recipe.momentum > 0, fused=True
+    )
+
+
+def _size(config: Config, recipe: Recipe, n_classes: int) -> dict[str, float]:
+    whole = summary(config, recipe.width, n_classes, recipe.image_size)
+    return {"params": whole["params"], "flops": whole["flops"]}
