@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,8 @@ from nasbo.history import History
 
 logger = logging.getLogger(__name__)
 PERIOD_S = 0.5
+MAX_SHARE = 0.1
+"""Looking takes no more of the driver's time than this: a history of many trials takes longer."""
 Look = Callable[[History, str], Any]
 
 
@@ -56,13 +59,16 @@ class Onlookers:
         self._show("")
 
     def _loop(self) -> None:
-        while not self._end.wait(PERIOD_S):
+        took = 0.0
+        while not self._end.wait(max(PERIOD_S, took / MAX_SHARE)):
+            begin = time.thread_time()
             try:
                 note = self._note()
             except Exception as error:
                 note = ""
                 self._log_once(-1, error)
             self._show(note)
+            took = time.thread_time() - begin
 
     def _show(self, note: str) -> None:
         for place, look in enumerate(self._looks):

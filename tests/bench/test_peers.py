@@ -29,6 +29,7 @@ from tests.conftest import SPACES
 from tests.contracts.test_methods import after_design, check, objective
 
 SHAPES = sorted(set(SPACES) - {"finite"})
+PEERS = ["hyperopt", pytest.param("hierarchical", marks=pytest.mark.slow)]
 
 
 def search_with(label: str, space: Space, seed: int = 0) -> Search:
@@ -60,7 +61,7 @@ def test_hierarchical_suggests_valid_new_configs_of_its_own(shape: str) -> None:
     assert [trial.source for trial in asked] == ["model"] * 2, reasons
 
 
-@pytest.mark.parametrize("label", ["hyperopt", "hierarchical"])
+@pytest.mark.parametrize("label", PEERS)
 def test_finite_spaces_are_used_up(label: str) -> None:
     search = Search(SPACES["finite"], method=parse_method(label).method)
     while trials := search.ask(1):
@@ -68,14 +69,14 @@ def test_finite_spaces_are_used_up(label: str) -> None:
     assert len({config_key(trial.config) for trial in search.trials}) == 5
 
 
-@pytest.mark.parametrize("label", ["hyperopt", "hierarchical"])
+@pytest.mark.parametrize("label", PEERS)
 def test_one_seed_one_answer(label: str) -> None:
     space = load_space(SPACES["nested"])
     first, second = (search_with(label, space, 2).ask(2) for _ in range(2))
     assert [trial.config for trial in first] == [trial.config for trial in second]
 
 
-@pytest.mark.parametrize("label", ["hyperopt", "hierarchical"])
+@pytest.mark.parametrize("label", PEERS)
 def test_results_decide_what_comes_next(label: str) -> None:
     space = load_space(SPACES["flat"])
     configs = []
@@ -115,6 +116,7 @@ def test_hyperopt_is_told_what_happened(any_space: Space) -> None:
         assert method._config(document["misc"]["vals"]) == trial.config
 
 
+@pytest.mark.slow
 def test_hierarchical_finds_the_minimum_of_a_branch() -> None:
     space = load_space(SPACES["nested"])
     search = Search(space, method=parse_method("hierarchical").method, seed=0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 
 import pytest
 
@@ -57,6 +58,27 @@ def test_one_that_breaks_is_told_of_once_and_called_again(
     assert "the sweep goes on: the terminal is gone" in caplog.text
     assert "Traceback" in caplog.text
     assert len(other.notes) >= 5
+
+
+def test_looks_that_cost_much_become_rare(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+
+    class Clock(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            waits.append(timeout or 0.0)
+            return len(waits) > 2
+
+    def think(history: History, note: str) -> None:
+        end = time.thread_time() + 0.05
+        while time.thread_time() < end:
+            pass
+
+    monkeypatch.setattr("nasbo.tune.onlookers.threading.Event", Clock)
+    history = Search("svm", method="random").history
+    onlookers = Onlookers(history, lambda: "", (think,))
+    onlookers._loop()
+    assert waits[0] == 0.005
+    assert all(0.5 <= wait < 2 for wait in waits[1:])
 
 
 def test_a_note_that_breaks_leaves_the_others_alone(caplog: pytest.LogCaptureFixture) -> None:
