@@ -6,12 +6,9 @@ import hashlib
 import json
 import math
 import resource
-import sys
 import time
 from collections import Counter
-from contextlib import suppress
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -108,7 +105,6 @@ def initial_design(space: Space, seed: int, size: int | None = None) -> list[Sug
 def run_cell(cell: Cell) -> Record:
     """Run one search; whatever is raised goes to the caller."""
     begin = time.perf_counter()
-    forget_peak()
     entry, spec = find_entry(cell.problem), cell.spec
     problem = find_problem(cell.problem)
     space, protocol = problem.space, cell.protocol
@@ -138,7 +134,6 @@ def run_cell(cell: Cell) -> Record:
         "rounds": rounds,
         **_columns(search.history),
         "seconds": round(time.perf_counter() - begin, 3),
-        "peak_mb": peak_megabytes(),
         "made": round(time.time(), 3),
     }
 
@@ -157,25 +152,6 @@ def cpu_seconds() -> float:
     """Processor time of this process and of the children that it has waited for."""
     spent = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(one.ru_utime + one.ru_stime for one in spent)
-
-
-_CLEAR_PEAK, _STATUS = Path("/proc/self/clear_refs"), Path("/proc/self/status")
-
-
-def forget_peak() -> None:
-    """Have Linux count the peak of this process's memory anew; elsewhere it is never forgotten."""
-    if _CLEAR_PEAK.exists():
-        with suppress(OSError):  # some containers forbid it: the peak is then the process's own
-            _CLEAR_PEAK.write_text("5")
-
-
-def peak_megabytes() -> float:
-    """Peak memory of this process since ``forget_peak``."""
-    if _STATUS.exists():
-        lines = dict(line.split(":", 1) for line in _STATUS.read_text().splitlines() if ":" in line)
-        return round(float(lines["VmHWM"].split()[0]) / 1024, 1)
-    unit = 2**20 if sys.platform == "darwin" else 2**10
-    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit, 1)
 
 
 def _columns(history: History) -> Record:

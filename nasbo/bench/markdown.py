@@ -14,6 +14,7 @@ def to_markdown(table: Table, title: str = "Benchmark", command: str = "") -> st
     """All tables, the summary first."""
     sections = [
         _head(table, title, command),
+        _summary(table),
         _ranks(table),
         _tests(table),
         _reach(table),
@@ -75,7 +76,7 @@ def _ranks(table: Table) -> str:
         for at, one in found.items():
             best = min(one["mean"].values())
             cells = [_bold(one["mean"].get(m), best, 2) for m in table["methods"]]
-            pairs = f"{one['n_problems']} problems, {one['n_pairs']} pairs"
+            pairs = f"{one['n_pairs']} pairs of {one['n_problems']} problem(s)"
             rows.append([f"{scope}, {at} trials", *cells, pairs])
     head += [*table["methods"], "over"]
     parts.append(grid(head, rows))
@@ -89,21 +90,26 @@ def _ranks(table: Table) -> str:
 
 
 def _tests(table: Table) -> str:
-    if len(table["methods"]) < 2:
+    first, *peers = table["methods"]
+    if not peers:
         return ""
-    first = table["methods"][0]
     rows = []
     for scope, found in table["tests"].items():
-        for at, peers in found.items():
-            for peer, one in peers.items():
-                count = f"{one['wins']}/{one['losses']}/{one['ties']}"
-                rows.append([scope, at, peer, count, _p(one["p"]), one["verdict"]])
-    head = ["over", "trials", "against", "better/worse/tie", "p", "verdict"]
+        for at, tested in found.items():
+            rows.append([f"{scope}, {at} trials", *[_test(tested.get(peer)) for peer in peers]])
     what = (
-        f"Wilcoxon's signed-rank test, two-sided, over pairs of problem and seed; not corrected "
-        f"for the number of tests; {SIGNIFICANT} is the bar of the verdict."
+        f"Pairs of problem and seed in which {first} is better/worse/even, and the p of Wilcoxon's "
+        f"signed-rank test, two-sided, not corrected for the number of tests; a word stands where "
+        f"p < {SIGNIFICANT}."
     )
-    return f"## {first} against each\n\n{what}\n\n{grid(head, rows)}"
+    return f"## {first} against each\n\n{what}\n\n{grid(['', *peers], rows)}"
+
+
+def _test(one: Table | None) -> str:
+    if one is None:
+        return "–"
+    word = "" if one["verdict"] == "even" else f" **{one['verdict']}**"
+    return f"{one['wins']}/{one['losses']}/{one['ties']} {_p(one['p'])}{word}"
 
 
 def _reach(table: Table) -> str:
@@ -190,16 +196,39 @@ def _costs(table: Table) -> str:
 
 def _methods(table: Table) -> str:
     rows = [
-        [
-            m,
-            f"{table['fallbacks'][m]:.1%}",
-            number(table["memory_mb"][m]),
-            ", ".join(table["versions"][m]),
-        ]
-        for m in table["methods"]
+        [method, f"{table['fallbacks'][method]:.1%}", ", ".join(table["versions"][method])]
+        for method in table["methods"]
     ]
-    head = ["method", "fallbacks", "peak MB of its process", "version"]
-    return f"## Methods\n\n{grid(head, rows)}"
+    return f"## Methods\n\n{grid(['method', 'fallbacks', 'version'], rows)}"
+
+
+def _summary(table: Table) -> str:
+    """The first method against the best of the others, in three lines."""
+    first, *peers = table["methods"]
+    overall = table["ranks"].get("overall", {})
+    if not peers or not overall:
+        return ""
+    lines = ["## In short", ""]
+    for at, one in overall.items():
+        others = {m: rank for m, rank in one["mean"].items() if m != first}
+        if first in one["mean"] and others:
+            best = min(others, key=lambda method: others[method])
+            mine, theirs = one["mean"][first], others[best]
+            word = "lowest" if mine < theirs else "not the lowest"
+            numbers = f"{first} {mine:.2f}, best peer {best} {theirs:.2f}"
+            lines.append(f"- Mean rank overall at {at} trials is {word}: {numbers}.")
+    behind = [
+        f"{peer} ({scope}, {at} trials)"
+        for scope, found in table["tests"].items()
+        for at, tested in found.items()
+        for peer, one in tested.items()
+        if one["verdict"] == "behind"
+    ]
+    lines.append(f"- {first} is significantly behind: {', '.join(behind) or 'nobody, nowhere'}.")
+    needed = table["reach"]["median"]
+    when = "not reached" if needed is None else f"reached after {needed:g} trials"
+    lines.append(f"- In the median over the problems, the best peer's final value is {when}.")
+    return "\n".join(lines)
 
 
 def _span(values: Sequence[int]) -> str:

@@ -68,6 +68,7 @@ class Results:
         missing: cells of the plan that are not finished.
         left_out: methods that could not take part, with the reason.
         notes: what a reader of the table must know.
+        command: that ran the cells, if it is known.
     """
 
     methods: tuple[str, ...]
@@ -76,6 +77,7 @@ class Results:
     missing: tuple[str, ...] = ()
     left_out: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    command: str = ""
 
     def seeds(self, problem: str, methods: Sequence[str] | None = None) -> list[int]:
         """Seeds that all of the methods (of those that met the problem) have finished."""
@@ -133,6 +135,7 @@ def load_results(out: Path, methods: Sequence[str] = (), problems: Sequence[str]
         missing=tuple(missing),
         left_out=dict(plan["left_out"]) if plan is not None else {},
         notes=tuple(notes + _mixtures(kept)),
+        command=str(plan.get("command", "")) if plan is not None else "",
     )
 
 

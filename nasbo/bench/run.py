@@ -27,12 +27,14 @@ class Settings:
         jobs: processes at a time.
         fresh: whether finished cells are run again.
         any_version: whether cells of other versions of a method count as finished.
+        command: that the tables name as their origin.
     """
 
     out: Path
     jobs: int = 2
     fresh: bool = False
     any_version: bool = False
+    command: str = ""
 
 
 @dataclass
@@ -63,7 +65,7 @@ def run_plan(
         on_progress: called at the start and after each cell.
     """
     _make_folder(settings.out / CELLS)
-    _write(settings.out / PLAN, plan_record(plan))
+    _write(settings.out / PLAN, plan_record(plan) | {"command": settings.command})
     files = {cell: _file_of(cell, plan, settings.out) for cell in plan.cells}
     waiting = [cell for cell in files if settings.fresh or not _is_known(files[cell], settings)]
     state = Progress(len(files), n_cached=len(files) - len(waiting))

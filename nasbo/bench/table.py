@@ -37,7 +37,6 @@ def make_table(results: Results) -> Table:
             "optimum": {n: _found(results, i, sticks[n]) for n, i in _known(results)},
             "chosen": {n: _chosen(results, n, sticks[n]) for n in _noisy(results)},
             "cost": {name: _costs(results, some) for name, some in scopes(results)},
-            "memory_mb": _memory(results),
             "fallbacks": fallback_shares(results),
             "versions": _versions(results),
             "missing": list(results.missing),
@@ -200,13 +199,6 @@ def _costs(results: Results, problems: Sequence[str]) -> Table:
                 median, high = np.quantile(near, [0.5, 0.95])
                 found[method][mark] = {"median": float(median), "p95": float(high)}
     return found
-
-
-def _memory(results: Results) -> Table:
-    return {
-        method: max(r.record["peak_mb"] for r in results.runs.values() if r.method == method)
-        for method in results.methods
-    }
 
 
 def _versions(results: Results) -> Table:

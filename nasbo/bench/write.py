@@ -16,7 +16,7 @@ TABLE_TEXT, TABLE_JSON = "table.md", "table.json"
 
 
 def write_tables(
-    out: Path, methods: Sequence[str] = (), problems: Sequence[str] = (), command: str = ""
+    out: Path, methods: Sequence[str] = (), problems: Sequence[str] = ()
 ) -> dict[str, Any]:
     """Remake ``table.md``, ``table.json`` and the plots from the cells alone.
 
@@ -24,19 +24,18 @@ def write_tables(
         out: folder of a benchmark.
         methods: labels to keep, the first one to be compared with the others; default all.
         problems: to keep; default all.
-        command: that made the cells, for the table's head.
 
     Returns:
         The numbers of the tables.
     """
     results = load_results(out, methods, problems)
-    return write_results(results, out, command)
+    return write_results(results, out)
 
 
-def write_results(results: Results, out: Path, command: str = "") -> dict[str, Any]:
+def write_results(results: Results, out: Path) -> dict[str, Any]:
     """The same for results that are loaded already."""
     table = make_table(results)
-    text = to_markdown(table, f"Benchmark {out.name}", command)
+    text = to_markdown(table, f"Benchmark {out.name}", results.command)
     (out / TABLE_TEXT).write_text(text, encoding="utf-8")
     (out / TABLE_JSON).write_text(json.dumps(table, indent=1), encoding="utf-8")
     write_figures(results, out)

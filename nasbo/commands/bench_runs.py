@@ -55,7 +55,8 @@ def run_benchmark(settings: dict[str, Any]) -> None:
 
     out = settings["out"] or Path("runs") / f"bench-{settings['suite'] or 'own'}"
     plan = make_plan(_parts(settings), settings["skip_missing"])
-    how = Settings(out, settings["jobs"], settings["fresh"], settings["any_version"])
+    command = "nasbo " + " ".join(map(_quoted, sys.argv[1:]))
+    how = Settings(out, settings["jobs"], settings["fresh"], settings["any_version"], command)
     try:
         with _Course() as course:
             state = run_plan(plan, how, course.update)
@@ -66,8 +67,7 @@ def run_benchmark(settings: dict[str, Any]) -> None:
     if state.n_run + state.n_cached == 0:
         click.echo("every cell crashed: there is nothing to make a table of", err=True)
         sys.exit(1)
-    command = "nasbo " + " ".join(map(_quoted, sys.argv[1:]))
-    table = write_tables(out, command=command)
+    table = write_tables(out)
     _write_claims(settings["suite"], out)
     _print_summary(table, out, settings["as_json"])
     sys.exit(1 if state.crashes else 0)
@@ -195,8 +195,7 @@ def table(folder: Path, methods: str, problems: str, as_json: bool) -> None:
     from nasbo.bench.write import write_tables
 
     labels = [spec.label for spec in parse_methods(methods)]
-    command = f"nasbo bench table {folder}"
-    found = write_tables(folder, labels, split_outside_brackets(problems), command)
+    found = write_tables(folder, labels, split_outside_brackets(problems))
     _print_summary(found, folder, as_json)
 
 

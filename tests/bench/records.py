@@ -50,7 +50,6 @@ def record(
         "rounds": [[N_DESIGN + at, 1, 0.5] for at in range(trials)],
         "fallbacks": {},
         "seconds": 1.0,
-        "peak_mb": 100.0,
         "made": 1.0,
     }
     return made | changes

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nasbo.bench.attention_maps import map_shares
+from nasbo.bench.attention_maps import draw_maps, map_shares
 from nasbo.bench.paper import Claim, best_by_iteration, check_claims, write_paper
 from nasbo.bench.results import load_results
 from nasbo.bench.suites import (
@@ -22,6 +22,7 @@ from nasbo.bench.suites import (
 )
 from nasbo.history import Trial
 from nasbo.report.attention import AttentionMap
+from nasbo.space import load_space
 from tests.bench.records import record, write_cells
 
 
@@ -115,3 +116,20 @@ def test_figures_and_claims_are_written(tmp_path: Path) -> None:
     assert {claim["verdict"] for claim in plain} >= {"holds", "not run"}
     drawn = {path.name for path in tmp_path.glob("figure_*.png")}
     assert drawn == {"figure_03.png", "figure_04.png", "figure_13_14.png", "figure_15.png"}
+
+
+@pytest.mark.slow
+def test_attention_maps_of_two_searches(tmp_path: Path) -> None:
+    space, records = load_space("nas_cifar10"), []
+    for seed in (0, 1):
+        rng = np.random.default_rng(seed)
+        configs = [space.sample(rng) for _ in range(10)] + [space.subspace(0).sample_config(rng)]
+        made = record((NAS, "attnbo@subspaces", seed), rng.random(11).tolist())
+        made["configs"] = configs
+        made["subspaces"] = [space.subspace_of(config).index for config in configs]
+        records.append(made)
+    write_cells(tmp_path, records)
+    shares = draw_maps(load_results(tmp_path), tmp_path / "maps.png")
+    assert [one.seed for one in shares] == [0, 1]
+    assert all(0 < one.early_blocks < 1 for one in shares)
+    assert (tmp_path / "maps.png").read_bytes()[:4] == b"\x89PNG"

@@ -225,16 +225,20 @@ def test_files_are_written_and_say_what_is_missing(tmp_path: Path) -> None:
     plan = {
         "parts": [{"problems": ["p", "q"], "methods": [R, A, "gp"], "seeds": 2,
                    "protocol": {"trials": 1, "batch": 1, "design": None}}],
+        "command": "nasbo bench --own",
         "left_out": {"smac": "needs the package 'smac'"},
     }  # fmt: skip
     (tmp_path / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
-    table = write_tables(tmp_path, command="nasbo bench")
+    table = write_tables(tmp_path)
     assert table["methods"] == [R, A]
     assert len(table["missing"]) == 4
     text = (tmp_path / "table.md").read_text(encoding="utf-8")
     assert "**Left out: smac** (needs the package 'smac')" in text
+    assert "Made by `nasbo bench --own`." in text
     assert "**4 cells are missing:** p gp seed 0" in text
     assert json.loads((tmp_path / "table.json").read_text(encoding="utf-8")) == table
+    assert "- random is significantly behind: nobody, nowhere." in text
+    assert "- Mean rank overall at 1 trials is not the lowest: random 1.50" in text
     names = {path.name for path in tmp_path.glob("*.png")}
     assert {"regret_p.png", "regret_q.png", "rank_overall.png", "cost.png"} <= names
     assert all((tmp_path / name).read_bytes()[:4] == b"\x89PNG" for name in names)
