@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from trainers.architecture import BlockRow, Config, InvalidArchitecture, check, rows, stem_channels
+from trainers.convolution import DenseConvolution
 from trainers.depthwise import DepthwiseConvolution
 from trainers.squeeze import SqueezeExcitation
 
@@ -65,7 +66,7 @@ class ConvolutionNorm(nn.Sequential):
         stride: int = 1,
         is_active: bool = True,
     ) -> None:
-        convolution = nn.Conv2d(in_channels, out_channels, kernel, stride, kernel // 2, bias=False)
+        convolution = DenseConvolution(in_channels, out_channels, kernel, stride)
         parts: list[nn.Module] = [convolution, nn.BatchNorm2d(out_channels)]
         super().__init__(*parts, *([nn.ReLU(inplace=True)] if is_active else []))
 

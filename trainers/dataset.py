@@ -97,17 +97,13 @@ def open_dataset(recipe: Recipe, device: str | torch.device = "cpu") -> Dataset:
     train, validation = split(whole.arrays.train_y, recipe)
     is_all = recipe.train_on == "train+validation"
     trained = np.sort(np.concatenate([train, validation])) if is_all else train
-    factor = recipe.image_size / 32
-    drawn = Augmentation(
-        round(recipe.crop_padding * factor), round(recipe.cutout * factor), recipe.mixup
-    )
     x, y = whole.arrays.train_x, whole.arrays.train_y
-    held_out = None if is_all else _pictures(x[validation], y[validation], whole, recipe, device)
     n_early = check_sizes(recipe, len(y))[2]
+    place = _Place(whole.scale, recipe, device)
     return Dataset(
-        train=_pictures(x[trained], y[trained], whole, recipe, device, drawn),
-        validation=held_out,
-        test=_test(whole, recipe, device),
+        train=place.pictures(x[trained], y[trained], _drawn(recipe)),
+        validation=None if is_all else place.pictures(x[validation], y[validation]),
+        test=_test(whole, recipe, place) if recipe.has_test else None,
         score_order=_score_order(y[validation], n_early, recipe.split_seed),
         n_early=n_early,
         classes=whole.classes,
@@ -167,26 +163,36 @@ def _score_order(labels: NDArray[np.integer], n_early: int, seed: int) -> Tensor
     return torch.cat([torch.from_numpy(early), torch.from_numpy(later)])
 
 
-def _pictures(
-    images: NDArray[np.uint8],
-    labels: NDArray[np.integer],
-    whole: Collection,
-    recipe: Recipe,
-    device: str | torch.device,
-    drawn: Augmentation | None = None,
-) -> Pictures:
-    small = shrink(torch.from_numpy(np.ascontiguousarray(images)), recipe.image_size)
-    return Pictures(small, torch.from_numpy(labels.copy()), whole.scale, drawn, device)
+@dataclass(frozen=True)
+class _Place:
+    """Where pictures go, at which size and scale."""
+
+    scale: Scale
+    recipe: Recipe
+    device: str | torch.device
+
+    def pictures(
+        self,
+        images: NDArray[np.uint8],
+        labels: NDArray[np.integer],
+        drawn: Augmentation | None = None,
+    ) -> Pictures:
+        small = shrink(torch.from_numpy(np.ascontiguousarray(images)), self.recipe.image_size)
+        return Pictures(small, torch.from_numpy(labels.copy()), self.scale, drawn, self.device)
 
 
-def _test(whole: Collection, recipe: Recipe, device: str | torch.device) -> Pictures | None:
-    if not recipe.has_test:
-        return None
+def _drawn(recipe: Recipe) -> Augmentation:
+    factor = recipe.image_size / 32
+    padding, hole = round(recipe.crop_padding * factor), round(recipe.cutout * factor)
+    return Augmentation(padding, hole, recipe.mixup)
+
+
+def _test(whole: Collection, recipe: Recipe, place: _Place) -> Pictures:
     arrays = whole.arrays
     if len(arrays.test_y) == 0:
         raise DataError(f"{recipe.data}: evaluate_test needs pictures in test/CLASS/*")
     # A copy: torch warns of tensors over read-only memory.
-    return _pictures(np.array(arrays.test_x), arrays.test_y, whole, recipe, device)
+    return place.pictures(np.array(arrays.test_x), arrays.test_y)
 
 
 def _scale(images: NDArray[np.uint8]) -> Scale:

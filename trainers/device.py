@@ -138,9 +138,24 @@ def free_memory(device: torch.device) -> int | None:
     if device.type == "cuda":
         free, _ = torch.cuda.mem_get_info(device)
         return int(free) + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    known = [bytes_ for bytes_ in (_free_of_machine(), _free_of_container()) if bytes_ is not None]
+    return min(known, default=None)
+
+
+def _free_of_machine(file: Path = Path("/proc/meminfo")) -> int | None:
     try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
+        lines = file.read_text().splitlines()
     except OSError:
         return None
     found = {line.partition(":")[0]: line.split()[1] for line in lines if ":" in line}
     return int(found["MemAvailable"]) * 1024 if "MemAvailable" in found else None
+
+
+def _free_of_container(folder: Path = Path("/sys/fs/cgroup")) -> int | None:
+    """What the limit of a container leaves, if it has one."""
+    try:
+        limit = (folder / "memory.max").read_text().strip()
+        used = int((folder / "memory.current").read_text())
+    except (OSError, ValueError):
+        return None
+    return int(limit) - used if limit.isdigit() else None

@@ -140,9 +140,9 @@ class Training:
         self.step += 1
         if self.average is not None:
             self.average.update(self.step)
-        self.epoch_seconds += time.monotonic() - began
         if self.step % CHECK_FINITE_EVERY == 0:
             self._check_finite()
+        self.epoch_seconds += time.monotonic() - began
 
     def _accumulate(self, draws: Draws, mix: float) -> None:
         """Adds the gradients of this rank's pictures, in as many parts as memory asks for."""
@@ -256,7 +256,9 @@ class Training:
         self.epoch_seconds = 0.0
 
     def _finish_epoch(self) -> None:
-        self._check_finite()
+        began = time.monotonic()
+        self._check_finite()  # a GPU is waited for here
+        self.epoch_seconds += time.monotonic() - began
         self.group.average_buffers(self.network)
         if self.average is not None:
             self.group.average_buffers(self.average.network)

@@ -56,7 +56,7 @@ SUITES: dict[str, Suite] = {
         "the strongest peers on five problems, 3 seeds × 40 trials: about 15 minutes on 2 cores",
         (
             Part(
-                ("jenatton_small_shifted", "jenatton_large", "share", "blocks", "cash_diabetes"),
+                ("jenatton_small_shifted", "jenatton_large", "share", "blocks", "cash_log_steel"),
                 ("attnbo", "gp", "hierarchical", "addtree", "smac", "tpe-group", "random"),
                 3,
                 Protocol(trials=40),
@@ -68,8 +68,8 @@ SUITES: dict[str, Suite] = {
         (
             Part(JENATTON, ALL_METHODS, 10),
             Part(
-                ("share", "noshare", "blocks", "tree_many", "cash_diabetes", "cash_steel",
-                 "pipeline_steel", "pipeline_monks2"),
+                ("share", "noshare", "blocks", "tree_many", "cash_log_diabetes",
+                 "cash_log_steel", "pipeline_diabetes", "pipeline_monks2"),
                 ALL_METHODS,
                 5,
             ),

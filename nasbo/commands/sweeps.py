@@ -182,6 +182,7 @@ def resume(
 @click.option("--slots", help="Trainings at once, or auto. [default: as in the sweep]")
 @click.option("--cpus-per-trial", type=float)
 @click.option("--gpus-per-trial", type=float)
+@click.option("--time-limit", "time_limit_s", metavar="TIME", help="E.g. 90s, 30m, 12h.")
 @click.option("--address", help="Of a Ray cluster; default: as in the sweep.")  # fmt: skip
 def finalize(
     folder: Path, top: int, recipe: str | None, seeds: int, choose: str, **given: Any

@@ -127,7 +127,8 @@ def _origin(facts: Mapping[str, Any]) -> Iterable[str]:
         ("trainer", "trainer"),
         ("options of the finalists", "options"),
         ("options of the search", "search_options"),
-        ("data", "provenance"),
+        ("data of the finalists", "provenance"),
+        ("data of the search", "search_provenance"),
         ("versions", "versions"),
     ):
         yield f"- {title}: {_plain(facts[key])}"

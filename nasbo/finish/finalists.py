@@ -28,6 +28,10 @@ from nasbo.sweep import (
 from nasbo.trainer import Trainer
 
 FINAL_FOLDER = "final"
+MAY_CHANGE = (
+    "slots", "cpus_per_trial", "gpus_per_trial", "time_limit_s", "address", "working_folder",
+)  # fmt: skip
+"""Where and how fast finalists are trained may be another when their sweep goes on."""
 METHOD = "random"
 """Named in the journal; it is never asked."""
 
@@ -99,11 +103,10 @@ def final_sweep(folder: Path, sweep: Sweep, trainer: Trainer, wish: Wish) -> Swe
         constraints=[],
         repeats=0,
         keep_checkpoints=0,
-        time_limit_s=None,
         stop_at=None,
         warm_start=None,
         working_folder=os.getcwd(),
-        **wish.settings,
+        **{"time_limit_s": None, **wish.settings},
     )
 
 
@@ -135,7 +138,7 @@ def prepare_final(
             f"{final} was begun with {_words(sweep.trainer_options)}, not with "
             f"{_words(planned.trainer_options)}: give the same, or remove {final}"
         )
-    sweep = replace(sweep, slots=planned.slots, address=planned.address)
+    sweep = replace(sweep, **{name: getattr(planned, name) for name in MAY_CHANGE})
     journal = final / JOURNAL_FILE
     with Search(
         space, METHOD, sweep.mode, sweep.seed, journal=journal, notes=sweep.notes()

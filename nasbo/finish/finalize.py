@@ -110,11 +110,12 @@ def _export(
     text = yaml.safe_dump({"config": trained.config}, sort_keys=False)
     (target / CONFIG_FILE).write_text(text, encoding="utf-8")
     options = sweep.trainer_options
-    facts = dict(trainer.describe(trained.config, options))
-    facts.pop("rows", None)
+    facts: Mapping[str, Any]
     if trainer.export is not None:
         source = trial_folder(final, trained.id)
-        facts |= trainer.export(trained.config, source, target, options)
+        facts = trainer.export(trained.config, source, target, options)
+    else:
+        facts = numbers_of(trainer.describe(trained.config, options))
     _write_curve(target / CURVE_FILE, final, trained)
     return dict(json_safe(facts))
 
@@ -124,7 +125,8 @@ def _write_curve(file: Path, final: Path, trained: Trial) -> None:
     events = read_events(final / JOURNAL_FILE)
     reports = [e for e in events if e["event"] == "reported" and e["trial"] == trained.id]
     rows = {e["step"]: numbers_of(e["metrics"]) for e in reports}  # a restart reports again
-    names = list(dict.fromkeys(name for row in rows.values() for name in row))
+    found = dict.fromkeys(name for row in rows.values() for name in row)
+    names = [name for name in found if not name.startswith("nasbo_")]  # the sweep's own
     with file.open("w", encoding="utf-8", newline="") as text:
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(["step", *names])
@@ -153,7 +155,8 @@ def _facts(searched: Sweep, sweep: Sweep, history: History, console: Console) ->
         "search_options": searched.trainer_options,
         "method": searched.method,
         "n_trials": history.n_ended,
-        "provenance": searched.provenance or provenance_of(searched, console),
+        "provenance": provenance_of(sweep, console),
+        "search_provenance": searched.provenance,
         "versions": sweep.notes()["versions"],
         "mode": sweep.mode,
     }

@@ -30,6 +30,7 @@ from nasbo.storage.mirror import place_of
 from nasbo.sweep import Sweep, read_history
 from nasbo.trainer import Trainer, load_trainer
 from nasbo.tune.cluster import connect, is_shipped
+from nasbo.tune.controller import patient_tune
 from nasbo.tune.metrics import SweepMetrics
 from nasbo.tune.names import job_metadata, named_trainable, sweep_name
 from nasbo.tune.onlookers import Audience, Onlookers
@@ -171,7 +172,8 @@ def _fit(searcher: SweepSearch, sweep: Sweep, folder: Path, trainer: Trainer) ->
         ),
     )
     try:
-        tuner.fit()
+        with patient_tune():
+            tuner.fit()
     except (ray.exceptions.RayError, tune.TuneError, ConnectionError) as error:
         searcher.state, searcher.reason = "lost", f"Ray went away: {error}"[:300]
     finally:

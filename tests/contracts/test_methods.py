@@ -6,7 +6,7 @@ import json
 import math
 import subprocess
 import sys
-from importlib.util import find_spec
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -22,9 +22,10 @@ from tests.conftest import SPACES
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = {"smac": "smac", "tpe": "optuna"}
-NAMES = sorted(n for n in METHODS if n not in PACKAGES or find_spec(PACKAGES[n]) is not None)
-MISSING = sorted(set(METHODS) - set(NAMES))
-"""Methods whose optional package is not installed here: they have a contract of their own."""
+SLOW = ("smac",)
+"""Its forests take a second for each suggestion: in full with ``make test-all`` only."""
+NAMES = [pytest.param(n, marks=pytest.mark.slow if n in SLOW else ()) for n in sorted(METHODS)]
+QUICK = sorted(set(METHODS) - set(SLOW))
 
 
 def objective(space: Space, config: Config) -> float:
@@ -136,21 +137,35 @@ def suggestions(name: str) -> list[Config]:
 
 PROGRAM = """
 import json, sys, torch
-from tests.contracts.test_methods import NAMES, suggestions
+from tests.contracts.test_methods import %s as names, suggestions
 torch.set_num_threads(int(sys.argv[1]))
-print(json.dumps({name: suggestions(name) for name in NAMES}))
+print(json.dumps({name: suggestions(name) for name in names}))
 """
 
 
+@pytest.mark.slow
+def test_another_process_suggests_the_same_with_a_slow_method() -> None:
+    _compare_with_another_process("SLOW", SLOW)
+
+
 def test_another_process_suggests_the_same() -> None:
-    run = [sys.executable, "-W", "ignore", "-c", PROGRAM, str(torch.get_num_threads())]
+    _compare_with_another_process("QUICK", QUICK)
+
+
+def _compare_with_another_process(which: str, names: Sequence[str]) -> None:
+    run = [sys.executable, "-W", "ignore", "-c", PROGRAM % which, str(torch.get_num_threads())]
     done = subprocess.run(run, capture_output=True, check=True, cwd=ROOT)
     there = json.loads(done.stdout.splitlines()[-1])
-    assert there == {name: suggestions(name) for name in NAMES}
+    assert there == {name: suggestions(name) for name in names}
 
 
-@pytest.mark.parametrize("name", MISSING)
-def test_a_missing_package_is_named_with_the_way_to_get_it(name: str) -> None:
+@pytest.mark.parametrize(("name", "package"), sorted(PACKAGES.items()))
+def test_a_missing_package_is_named_with_the_way_to_get_it(
+    name: str, package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in [m for m in sys.modules if m.partition(".")[0] == package]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(NasboError, match=f"method '{name}' needs the package .*pip install"):
         make_method(name, load_space(SPACES["flat"]))
 

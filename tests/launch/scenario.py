@@ -6,8 +6,10 @@ python -m tests.launch.scenario [--trials N]
 from __future__ import annotations
 
 import argparse
+import contextlib
 import itertools
 import json
+import math
 import subprocess
 import sys
 import tempfile
@@ -62,9 +64,9 @@ class Scenario:
         (place / "cluster").mkdir()
         self.hosts = Hosts(place / "cluster", {"NASBO_STATE": str(place / "state")})
 
-    def add(self, name: str) -> float:
-        options = (f"--num-gpus={GPUS}", "--num-cpus=2")
-        self.hosts.add(name, *options, NASBO_TEST_HOST=name)
+    def add(self, name: str, *options: str, **variables: str) -> float:
+        own = (f"--num-gpus={GPUS}", "--num-cpus=2")
+        self.hosts.add(name, *own, *options, NASBO_TEST_HOST=name, **variables)
         self._note_capacity(GPUS)
         return time.time()
 
@@ -76,7 +78,7 @@ class Scenario:
         before = self.capacity[-1][1] if self.capacity else 0
         self.capacity.append((time.time(), before + change))
 
-    def nasbo(self, *words: str) -> str:
+    def nasbo(self, *words: str, code: int = 0) -> str:
         done = subprocess.run(
             [sys.executable, "-m", "nasbo.cli", *words],
             cwd=self.home,
@@ -84,13 +86,13 @@ class Scenario:
             capture_output=True,
             text=True,
         )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stdout + done.stderr
 
-    def launch(self, *words: str) -> str:
+    def launch(self, gpus: float = 1, *words: str) -> str:
         return self.nasbo(
             *("launch", "sweep.yaml", "--on", self.hosts.url, "--dir", str(self.folder)),
-            *("--gpus-per-trial", "1", "--cpus-per-trial", "0", *words),
+            *("--gpus-per-trial", str(gpus), "--cpus-per-trial", "0", *words),
         )
 
     def wait(self, what: str, condition: Any, timeout_s: float = 300) -> None:
@@ -115,8 +117,10 @@ class Scenario:
         return [json.loads(file.read_text()) for file in files if file.exists()]
 
     def job_status(self) -> str:
-        launches = self.hosts.folder.parent / "state" / "launches"
-        job = json.loads(next(launches.glob("*")).read_text())
+        records = (self.hosts.folder.parent / "state" / "launches").glob("*.json")
+        job = max(
+            (json.loads(file.read_text()) for file in records), key=lambda record: record["time"]
+        )
         command = ["ray", "job", "status", "--address", self.hosts.url, job["id"]]
         done = subprocess.run(command, env=self.hosts.environment, capture_output=True, text=True)
         return done.stdout + done.stderr
@@ -140,8 +144,8 @@ def play(place: Path, n_trials: int, seconds: tuple[float, float]) -> Figures:
         scenario.kill("a")
         scenario.nasbo("logs", "-f", str(scenario.folder))
         figures = _figures(scenario)
-        first = min(note["begin"] for note in scenario.notes() if note["host"] == "c")
-        figures.first_work_s = first - joined_at
+        begins = [note["begin"] for note in scenario.notes() if note["host"] == "c"]
+        figures.first_work_s = min(begins, default=math.nan) - joined_at
         return figures
     finally:
         scenario.shutdown()
@@ -207,7 +211,11 @@ def overlaps(notes: list[dict[str, Any]]) -> int:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, default=60)
+    parser.add_argument("--keep", type=Path, help="a new folder for all of it, kept")
     chosen = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="nasbo-scenario-") as folder:
+    with contextlib.ExitStack() as stack:
+        temporary = tempfile.TemporaryDirectory(prefix="nasbo-scenario-")
+        folder = chosen.keep or stack.enter_context(temporary)
+        Path(folder).mkdir(exist_ok=True)
         for name, value in vars(play(Path(folder), chosen.trials, (5, 30))).items():
             print(f"{name}: {value}")

@@ -63,8 +63,7 @@ def test_every_placeholder_has_a_value() -> None:
         assert used <= known | derived | {"gpus", "autoscaling"}, file
 
 
-def test_every_recipe_has_a_readme() -> None:
-    folders = [path for path in RECIPES.iterdir() if path.is_dir() and path.name[0] not in "_."]
-    assert {path.name for path in folders} >= {"hosts", "slurm", "kuberay", "ray_up", "container"}
-    for folder in folders:
-        assert (folder / "README.md").is_file(), folder
+@pytest.mark.parametrize("name", ["hosts", "slurm", "kuberay", "ray_up", "container"])
+def test_every_recipe_has_a_readme_that_is_listed(name: str) -> None:
+    assert len((RECIPES / name / "README.md").read_text()) > 100
+    assert f"({name}/README.md)" in (RECIPES / "README.md").read_text()

@@ -24,7 +24,7 @@ from .functions import searched
         ("tree", {}, 14, 0.11),
         ("tree", {"acquisition": "full"}, 14, 0.11),
         ("tree", {"features": "fourier"}, 14, 0.11),
-        ("bandits", {}, 22, 0.21),
+        ("bandits", {}, 22, 0.25),
         ("casmopolitan", {}, 14, 0.11),
     ],
 )

@@ -285,11 +285,11 @@ def test_command_gives_every_setting_an_option_that_exists(tmp_path: Path) -> No
         "max_failures_in_a_row": 4, "report_timeout_s": 60.0, "keep_checkpoints": 1,
         "stop_at": 0.123456789, "warm_start": "other", "method_options": {"preset": "paper"},
         "trainer_options": {"recipe": "proxy"}, "constraints": ["params <= 1e6", "flops<=2e8"],
-        "repeats": 2, "repeat_top": 4,
+        "repeats": 2, "repeat_top": 4, "resources": {"spot": 0.5},
     }  # fmt: skip
     study = _poor(tmp_path, **every)
     untold = {"space", "trainer", "trials", "method", "metric", "mode"}
-    untold |= {"address", "working_folder", "provenance"}
+    untold |= {"address", "working_folder", "storage_path", "provenance"}
     assert {item.name for item in fields(Sweep)} == set(every) | untold
     _, _, *words = shlex.split(repeat_command(study))
     parsed = cli.commands["run"].make_context("run", words).params

@@ -70,7 +70,7 @@ class Slurm:
         for program, package in NEEDED.items():
             assert _which(program), f"{program} is missing: apt-get install {package}"
         assert os.geteuid() == 0, "Slurm's own processes need root: run make test-system as root"
-        self.folder = Path(tempfile.mkdtemp(prefix="nasbo-slurm-", dir="/tmp"))
+        self.folder = Path(tempfile.mkdtemp(prefix="nasbo-slurm-"))
         self.processes: list[subprocess.Popen[bytes]] = []
         self.config = self.folder / "slurm.conf"
         for name in ("state", "spool"):

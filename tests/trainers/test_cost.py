@@ -11,7 +11,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from trainers.blocks import build
-from trainers.cifar10 import fingerprint, summary
+from trainers.cost import fingerprint, summary
 
 Make = Callable[..., dict[str, Any]]
 

@@ -54,13 +54,17 @@ def test_a_cpu_trains_in_float32_unless_told_otherwise() -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("cache")
-def test_a_reduced_precision_trains_or_is_refused(tmp_path: Path, uniform_config: Make) -> None:
+@pytest.mark.parametrize("kind", ["bfloat16", "float16"])
+def test_a_reduced_precision_trains_or_is_refused(
+    tmp_path: Path, uniform_config: Make, kind: str
+) -> None:
     """On some CPUs bfloat16 ends the process by a signal; this process must live in any case."""
-    session = LocalSession(tmp_path, 0, {"recipe": "tiny", "precision": "bfloat16"})
-    reason = device.probe("bfloat16", "cpu")
+    session = LocalSession(tmp_path, 0, {"recipe": "tiny", "precision": kind})
+    reason = device.probe(kind, "cpu")
     if reason is None:
-        train(uniform_config(0), session)
-        assert session.reports[-1]["precision"] == "bfloat16"
+        train(uniform_config(0, seratio=[8] * 4), session)
+        assert session.reports[-1]["precision"] == kind
+        assert session.reports[-1]["train_loss"] < 3
     else:
         with pytest.raises(InvalidOption, match="precision must be one that runs on cpu"):
             train(uniform_config(0), session)
@@ -89,3 +93,16 @@ def test_freed_memory_goes_back_only_when_asked() -> None:
 def _resident_mb() -> float:
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def test_the_limit_of_a_container_counts(tmp_path: Path) -> None:
+    assert device._free_of_container(tmp_path) is None
+    (tmp_path / "memory.current").write_text("300\n")
+    (tmp_path / "memory.max").write_text("max\n")
+    assert device._free_of_container(tmp_path) is None
+    (tmp_path / "memory.max").write_text("1000\n")
+    assert device._free_of_container(tmp_path) == 700
+    assert device._free_of_machine(tmp_path / "meminfo") is None
+    free = device.free_memory(CPU)
+    assert free is not None
+    assert free > 0

@@ -1,5 +1,7 @@
 """Two processes that share a trial: they do what one does that takes the halves in turn."""
 
+import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -93,6 +95,21 @@ def test_the_failure_of_another_rank_is_told(
     with pytest.raises(RankFailed, match=r"rank 1 ended with 1.*PYTHONHASHSEED") as caught:
         _trained(tmp_path, uniform_config(0), ranks=2)
     assert not hasattr(caught.value, "cause")
+
+
+@pytest.mark.slow
+def test_a_rank_that_is_killed_ends_the_trial(tmp_path: Path, uniform_config: Make) -> None:
+    session = LocalSession(tmp_path, 0, {**OPTIONS, "epochs": 2, "ranks": 2})
+
+    def kill(metrics: dict[str, Any]) -> None:
+        for file in Path("/proc/self/task").glob("*/children"):
+            for process in file.read_text().split():
+                if b"trainers.ranks" in Path(f"/proc/{process}/cmdline").read_bytes():
+                    os.kill(int(process), signal.SIGKILL)
+
+    session.report = kill  # type: ignore[method-assign]
+    with pytest.raises(RankFailed, match="rank 1 ended with -9"):
+        train(uniform_config(0), session)
 
 
 def test_a_share_of_one_picture_is_refused(tmp_path: Path, uniform_config: Make) -> None:

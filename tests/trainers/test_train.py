@@ -18,7 +18,9 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from trainers import cifar10, cost
 from trainers.architecture import InvalidArchitecture
 from trainers.checkpoint import CheckpointError
+from trainers.recipe import InvalidOption
 from trainers.session import LocalSession
+from trainers.sources import DataError
 from trainers.train import CHECKPOINT, Diverged, Training, train
 
 pytestmark = pytest.mark.usefixtures("cache")
@@ -27,7 +29,9 @@ TINY = {"recipe": "tiny", "is_tensorboard": False}
 RICH = {**TINY, "cutout": 8, "mixup": 0.4, "ema_decay": 0.95, "label_smoothing": 0.1}
 KILLED = """
 import json, os, signal, sys
+from trainers.recipe import InvalidOption
 from trainers.session import LocalSession
+from trainers.sources import DataError
 from trainers.training import Training
 job = json.load(sys.stdin)
 training = Training(job["config"], LocalSession(job["folder"], 3, job["options"]))
@@ -275,3 +279,97 @@ def test_the_face_has_what_a_sweep_asks_for(uniform_config: Make) -> None:
 def _step(folder: Path) -> int:
     path = folder / CHECKPOINT
     return int(_state(folder)["plain"]["step"]) if path.exists() else 0
+
+
+def test_everything_is_trained_on_and_the_test_set_is_looked_at_once(
+    tmp_path: Path, uniform_config: Make
+) -> None:
+    options = {**RICH, "train_on": "train+validation", "evaluate_test": True, "save": "w/final.pt"}
+    session = LocalSession(tmp_path, 0, options)
+    train(uniform_config(0), session)
+    assert [("test_accuracy" in report) for report in session.reports] == [False, True]
+    assert not any("val_accuracy" in report for report in session.reports)
+    last = session.reports[-1]
+    assert (last["n_train"], last["train_on"]) == (600, "train+validation")
+    saved = torch.load(tmp_path / "w/final.pt", weights_only=True)
+    assert saved["metrics"]["test_accuracy"] == last["test_accuracy"]
+    average = _state(tmp_path)["average"]
+    assert all(torch.equal(value, average[name]) for name, value in saved["weights"].items())
+    again = LocalSession(tmp_path, 0, options)
+    (tmp_path / "w/final.pt").unlink()
+    train(uniform_config(0), again)
+    assert again.reports == [last]
+    assert (tmp_path / "w/final.pt").exists()
+
+
+def test_the_test_set_as_objective_is_labelled(tmp_path: Path, uniform_config: Make) -> None:
+    session = LocalSession(tmp_path, 0, {**TINY, "objective": "test"})
+    train(uniform_config(0), session)
+    assert all("test_accuracy" in report for report in session.reports)
+    assert session.reports[-1]["objective"] == "test"
+    plain = LocalSession(tmp_path / "plain", 0, {**TINY, "epochs": 1})
+    train(uniform_config(0), plain)
+    assert plain.reports[-1]["objective"] == "validation"
+    assert "test_accuracy" not in plain.reports[-1]
+
+
+def test_a_seed_given_as_an_option_wins(tmp_path: Path, uniform_config: Make) -> None:
+    for name, seed, option in (("a", 1, 7), ("b", 2, 7), ("c", 7, None)):
+        options = {**TINY, "epochs": 1, "seed": option}
+        session = LocalSession(tmp_path / name, seed, options)
+        train(uniform_config(0), session)
+        assert session.reports[-1]["trial_seed"] == 7
+    _assert_same_weights(tmp_path / "a", tmp_path / "b")
+    _assert_same_weights(tmp_path / "a", tmp_path / "c")
+
+
+def test_the_averaged_network_is_what_is_scored(tmp_path: Path, uniform_config: Make) -> None:
+    training = Training(uniform_config(0), LocalSession(tmp_path, 0, RICH))
+    training.run_epoch()
+    assert training.data.validation is not None
+    scored = training.evaluate(training.data.validation, training.data.score_order)
+    assert scored == (training.metrics["val_accuracy"], training.metrics["val_loss"])
+    own = dict(training.network.named_parameters())
+    averaged = dict(training.final_network.named_parameters())
+    assert all(not torch.equal(own[name], averaged[name]) for name in own)
+
+
+@pytest.mark.parametrize(
+    ("options", "rule"),
+    [
+        ({"epochs": 0}, "epochs must be of type int in 1..100000, got 0"),
+        ({"recipe": "fast"}, "recipe must be one of paper, proxy, quick, strong, tiny, got 'fast'"),
+        ({"ranks": 0}, "ranks must be of type int in 1..1024, got 0"),
+        ({"n_train": 49_900}, "at most the 50000 pictures there are"),
+    ],
+)
+def test_options_that_no_trial_can_use_are_refused_before_anything_is_written(
+    tmp_path: Path, uniform_config: Make, options: dict[str, Any], rule: str
+) -> None:
+    with pytest.raises(InvalidOption, match=rule):
+        train(uniform_config(0), LocalSession(tmp_path, 0, {**TINY, **options}))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "rule"),
+    [
+        ({"learning_rate": float("nan")}, "learning_rate must be a number in .0, 100., got nan"),
+        ({"conv_op": [0, 0, 0, 9]}, r"conv_op\[3\] must be an integer in 0..3, got 9"),
+        ({"batch_size": 1024}, "batch_size must be at most n_train = 400, got 1024"),
+    ],
+)
+def test_configurations_outside_the_space_are_refused_before_anything_is_written(
+    tmp_path: Path, uniform_config: Make, change: dict[str, Any], rule: str
+) -> None:
+    with pytest.raises(InvalidArchitecture, match=rule) as caught:
+        train(uniform_config(0, **change), LocalSession(tmp_path, 0, TINY))
+    assert caught.value.cause == "invalid"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_missing_data_is_named_with_what_to_do(tmp_path: Path, uniform_config: Make) -> None:
+    (tmp_path / "data/cifar10").mkdir(parents=True)
+    session = LocalSession(tmp_path / "trial", 0, {**TINY, "data": str(tmp_path / "data")})
+    with pytest.raises(DataError, match=r"has not been prepared here; run 'nasbo data cifar10'"):
+        train(uniform_config(0), session)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from rich.console import Console
 from nasbo.finish.card import mean_text
 from nasbo.finish.finalists import FINAL_FOLDER, Wish
 from nasbo.finish.finalize import BEST_FOLDER, finalize
+from nasbo.start import Display, start_sweep
 from nasbo.sweep import read_history, status
 from tests.finish.test_finalists import searched
 
@@ -26,6 +28,10 @@ def test_a_sweep_ends_with_its_best_network(tmp_path: Path) -> None:
     folder = searched(tmp_path / "s")
     console = Console(record=True, width=200)
     wish = Wish(top=2, recipe="short", seeds=2)
+    hurried = replace(wish, settings={"time_limit_s": 1e-3})
+    assert finalize(folder, hurried, console) == 130
+    assert "go on by: nasbo finalize" in words(console)
+    assert not (folder / BEST_FOLDER).exists()
     assert finalize(folder, wish, console) == 0
     assert status(folder / FINAL_FOLDER)["state"] == "finished"
     _, final = read_history(folder / FINAL_FOLDER)
@@ -36,6 +42,7 @@ def test_a_sweep_ends_with_its_best_network(tmp_path: Path) -> None:
     first = final.trials[0]
     assert card["finalists"][0]["values"] == [first.values[0], final.repeats[0].values[0]]
     assert card["provenance"] == {"data_hash": "abc123"}
+    assert card["search_provenance"] == {}
     assert card["versions"]["ray"]
     text = (best / "README.md").read_text()
     assert f"look at {best}" in text
@@ -68,3 +75,26 @@ def test_a_trainer_without_abilities_still_gets_config_and_values(tmp_path: Path
     assert "optimistic" in (best / "README.md").read_text()
     card = json.loads((best / "card.json").read_text())
     assert card["finalists"][0]["values"] == [card["finalists"][0]["search_values"][0]]
+
+
+@pytest.mark.slow
+def test_the_shipped_trainer_from_sweep_to_onnx(tmp_path: Path) -> None:
+    import trainers
+    from trainers import evaluate
+
+    settings = {
+        "trainer_options": ("recipe=tiny",), "trials": 3, "slots": "2", "cpus_per_trial": 0.5,
+        "constraints": ("parameters<=5e5",), "method": "random",
+    }  # fmt: skip
+    folder = tmp_path / "s"
+    assert start_sweep("nas_cifar10", folder, settings, Display(Console(quiet=True))) == 0
+    wish = Wish(top=2, recipe="tiny", options={"epochs": 3})
+    assert finalize(folder, wish, Console(quiet=True)) == 0
+    card = json.loads((folder / BEST_FOLDER / "card.json").read_text())
+    best = card["finalists"][0]
+    assert best["facts"]["onnx_difference"] <= 1e-4
+    assert best["trainings"][0]["test_accuracy"] == best["values"][0]
+    assert card["search_provenance"]["data_hash"] == best["trainings"][0]["data_hash"]
+    network = trainers.load(folder / BEST_FOLDER)
+    assert sum(weight.numel() for weight in network.parameters()) == best["facts"]["params"]
+    assert evaluate.main([str(folder / BEST_FOLDER)]) == 0

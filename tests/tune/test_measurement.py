@@ -36,7 +36,7 @@ def trained(folder: Path, number: int) -> list[str]:
 def test_limits_and_repeats_of_a_sweep(tmp_path: Path) -> None:
     folder = start(
         tmp_path, trials=6, method="attnbo", constraints=("parameters<=12e3",), repeats=1,
-        repeat_top=2,
+        repeat_top=2, batch=4,
     )  # fmt: skip
     _, history = read_history(folder)
     assert max(trial.config["n"] for trial in history.trials) <= 12

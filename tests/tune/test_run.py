@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,7 @@ from nasbo.journal import read_events
 from nasbo.space import load_space
 from nasbo.sweep import JOURNAL_FILE, Sweep, create_folder, open_folder, read_history, status
 from nasbo.tune.run import Outcome, run_sweep
-from nasbo.tune.trial import MissingMetricError, pick_value, trial_folder
+from nasbo.tune.trial import WORKER_FILE, MissingMetricError, pick_value, trial_folder
 
 pytestmark = [pytest.mark.ray]
 KINDS = ["good", "nan", "zero_division", "oom", "crash", "silent", "other_metric"]
@@ -132,6 +134,17 @@ def test_more_slots_than_subspaces_are_filled(tmp_path: Path) -> None:
     make(tmp_path / "r", trials=14, slots=6)
     rounds = run(tmp_path / "r").history.rounds
     assert [r.size for r in rounds] == [8, 6]
+
+
+@pytest.mark.usefixtures("local_ray")
+def test_the_same_processes_serve_all_rounds(tmp_path: Path) -> None:
+    make(tmp_path / "s", trials=20, trainer="tests.tune.toy:pause", schedule="round", batch=2)
+    history = run(tmp_path / "s").history
+    assert len(history.rounds) >= 7
+    files = [trial_folder(tmp_path / "s", n) / WORKER_FILE for n in range(20)]
+    served = Counter(json.loads(file.read_text())["pid"] for file in files)
+    assert len(served) == 2, served
+    assert min(served.values()) >= 6, "one process did most of the work while others started"
 
 
 @pytest.mark.usefixtures("local_ray")

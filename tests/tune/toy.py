@@ -23,6 +23,12 @@ def simulation(config: dict[str, Any]) -> float:
     return float(x**2 + OFFSETS[config["x1"], choice] + r)
 
 
+def pause(config: dict[str, Any]) -> float:
+    """Long enough that both slots have work."""
+    time.sleep(0.3)
+    return simulation(config)
+
+
 def checkpointed(config: dict[str, Any], session: Any) -> None:
     """Four slow steps; a restart continues after the last step that was saved."""
     file = session.folder / "state.json"

@@ -17,6 +17,7 @@ from torchvision import transforms
 from torchvision.datasets import CIFAR10
 
 from trainers.blocks import build
+from trainers.convolution import DenseConvolution
 from trainers.data import open_cifar10
 from trainers.dataset import CIFAR10_SCALE, split
 from trainers.depthwise import DepthwiseConvolution
@@ -71,7 +72,7 @@ def _plain(network: nn.Module) -> nn.Module:
     """The same network of torch's own layers."""
     for module in network.modules():
         for name, child in list(module.named_children()):
-            if isinstance(child, DepthwiseConvolution):
+            if isinstance(child, DenseConvolution | DepthwiseConvolution):
                 setattr(module, name, _torch_convolution(child))
             if isinstance(child, SqueezeExcitation):
                 setattr(module, name, PlainSqueezeExcitation(child))
@@ -90,10 +91,10 @@ class PlainSqueezeExcitation(nn.Module):
         return x * gate[:, :, None, None]
 
 
-def _torch_convolution(layer: DepthwiseConvolution) -> nn.Conv2d:
-    channels, kernel = layer.in_channels, layer.kernel_size[0]
-    stride = layer.stride[0]
-    plain = nn.Conv2d(channels, channels, kernel, stride, kernel // 2, groups=channels, bias=False)
+def _torch_convolution(layer: nn.Conv2d) -> nn.Conv2d:
+    kernel, stride, groups = layer.kernel_size[0], layer.stride[0], layer.groups
+    sizes = layer.in_channels, layer.out_channels, kernel, stride, kernel // 2
+    plain = nn.Conv2d(*sizes, groups=groups, bias=False)
     plain.load_state_dict(layer.state_dict())
     return plain
 

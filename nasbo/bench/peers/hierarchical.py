@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
-from functools import partial
+import math
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -12,8 +12,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from nasbo.bench.peers.blocks import Blocks, Hyperparameters
 from nasbo.bench.peers.columns import TreeColumns
-from nasbo.errors import NasboError
 from nasbo.methods.base import Task
 from nasbo.methods.modelled import SurrogateMethod
 from nasbo.methods.options import check_choice
@@ -24,7 +24,7 @@ from nasbo.surrogates.kernel_gp import standard_scores
 
 Array = NDArray[np.float64]
 
-PRIORS = ("saas", "log-normal")
+FITS = ("fast", "botorch")
 JITTER = 1e-8
 
 
@@ -38,62 +38,61 @@ class HierarchicalGP(SurrogateMethod):
     Args:
         space: what to search.
         seed: of all random numbers.
-        prior: of the lengthscales, ``saas`` (the class's default) or ``log-normal``.
+        fit: ``fast`` maximises the density of BoTorch's hyperparameters by code that computes all
+            blocks at once; ``botorch`` has BoTorch do it, at many times the cost.
         iterations: of L-BFGS per fit, at most.
     """
 
     def __init__(
-        self, space: Space, seed: int = 0, *, prior: str = "saas", iterations: int = 100
+        self, space: Space, seed: int = 0, *, fit: str = "fast", iterations: int = 200
     ) -> None:
         super().__init__(space, seed)
-        check_choice("prior", prior, PRIORS)
-        self.prior, self.iterations = prior, iterations
-        self._model_class = _find_class()
+        check_choice("fit", fit, FITS)
+        self.fit, self.iterations = fit, iterations
         self._columns = TreeColumns(space)
+        self._blocks = Blocks(self._columns.n_columns, self._columns.dependencies)
 
     def make_surrogate(self, task: Task) -> HierarchicalSurrogate:
-        make = partial(self._model_class, use_saas_prior=self.prior == "saas")
-        return HierarchicalSurrogate(self._columns, make, self.iterations, task.torch_seed)
+        fit = self._blocks.fit if self.fit == "fast" else BotorchFit(self._columns, task.torch_seed)
+        return HierarchicalSurrogate(self._columns, self._blocks, fit, self.iterations)
 
 
 class HierarchicalSurrogate(Surrogate):
-    """The model of BoTorch, fitted by BoTorch, conditioned as all exact GPs here are.
+    """The model of BoTorch, conditioned as all exact GPs here are.
 
     Args:
         columns: configs to rows.
-        make_model: ``HierarchicalConditionalKernelGP`` with its options.
+        blocks: rows to covariances.
+        fit: rows, scores and a number of iterations to hyperparameters.
         iterations: of L-BFGS, at most.
-        seed: of the fit's restarts.
     """
 
-    def __init__(
-        self, columns: TreeColumns, make_model: Callable[..., Any], iterations: int, seed: int
-    ) -> None:
-        self._columns, self._make_model = columns, make_model
-        self._iterations, self._seed = iterations, seed
+    def __init__(self, columns: TreeColumns, blocks: Blocks, fit: Any, iterations: int) -> None:
+        self._columns, self._blocks = columns, blocks
+        self._fit, self._iterations = fit, iterations
 
     def fit(self, observations: Observations) -> None:
         z, self.scale = standard_scores(observations)
         rows = self._columns.rows(observations.batches)
-        model = self._fitted(rows, z)
-        self._kernel, self._mean = model.covar_module, model.mean_module.constant.detach()
-        self._noise = float(model.likelihood.noise.detach().squeeze()) + JITTER
+        self.theta: Hyperparameters = self._fit(rows, z, self._iterations)
         with torch.no_grad():
-            noisy = self._gram(rows, rows) + self._noise * torch.eye(len(rows), dtype=rows.dtype)
-            self._seen, self._conditioned = rows, Conditioned.on(noisy, z - self._mean)
+            noisy = self._noisy(self._blocks.gram(self.theta, rows, rows))
+            self._seen, self._conditioned = rows, Conditioned.on(noisy, z - self.theta.mean)
             mean, _ = self.posteriors(observations.batches)
         self._incumbent = float(mean.max())
 
     def posteriors(self, batches: Batches) -> tuple[Tensor, Tensor]:
         rows = self._columns.rows(batches)
-        diagonal = self._kernel(rows, rows, diag=True)
-        mean, variance = self._conditioned.marginals(self._gram(rows, self._seen), diagonal)
-        return mean + self._mean, variance
+        cross = self._blocks.gram(self.theta, rows, self._seen)
+        diagonal = self._blocks.diagonal(self.theta, rows)
+        mean, variance = self._conditioned.marginals(cross, diagonal)
+        return mean + self.theta.mean, variance
 
     def joint_posterior(self, batches: Batches) -> tuple[Tensor, Tensor]:
         rows = self._columns.rows(batches)
-        mean, K = self._conditioned.joint(self._gram(rows, self._seen), self._gram(rows, rows))
-        return mean + self._mean, K
+        cross = self._blocks.gram(self.theta, rows, self._seen)
+        mean, K = self._conditioned.joint(cross, self._blocks.gram(self.theta, rows, rows))
+        return mean + self.theta.mean, K
 
     def incumbent(self) -> float:
         return self._incumbent
@@ -104,43 +103,64 @@ class HierarchicalSurrogate(Surrogate):
         extended = copy.copy(self)
         rows = self._columns.rows(as_batches(subspaces, x))
         with torch.no_grad():
-            K = self._gram(rows, rows) + self._noise * torch.eye(len(rows), dtype=rows.dtype)
-            cross = self._gram(rows, self._seen)
-            extended._conditioned = self._conditioned.extended(cross, K)
+            cross = self._blocks.gram(self.theta, rows, self._seen)
+            own = self._noisy(self._blocks.gram(self.theta, rows, rows))
+            extended._conditioned = self._conditioned.extended(cross, own)
         extended._seen = torch.cat([self._seen, rows])
         return extended
 
-    def _gram(self, left: Tensor, right: Tensor) -> Tensor:
-        gram: Tensor = self._kernel(left, right).to_dense()
-        return gram
+    def _noisy(self, K: Tensor) -> Tensor:
+        return K + (self.theta.noise + JITTER) * torch.eye(len(K), dtype=K.dtype)
 
-    def _fitted(self, rows: Tensor, z: Tensor) -> Any:
+
+class BotorchFit:
+    """Fits the hyperparameters by BoTorch's own class and fit.
+
+    Args:
+        columns: of the rows.
+        seed: of the fit's restarts.
+    """
+
+    def __init__(self, columns: TreeColumns, seed: int) -> None:
+        self._columns, self._seed = columns, seed
+
+    def __call__(self, rows: Tensor, z: Tensor, iterations: int) -> Hyperparameters:
         from botorch.exceptions import ModelFittingError
         from botorch.fit import fit_gpytorch_mll
         from gpytorch.mlls import ExactMarginalLogLikelihood
 
-        dependencies = self._columns.dependencies
-        model = self._make_model(rows, z[:, None], dependencies, outcome_transform=None)
-        limit = {"options": {"maxiter": self._iterations}}
+        model = botorch_model(self._columns, rows, z)
+        mll = ExactMarginalLogLikelihood(model.likelihood, model)
         with torch.random.fork_rng():
             torch.manual_seed(self._seed)
             try:
-                mll = ExactMarginalLogLikelihood(model.likelihood, model)
-                fit_gpytorch_mll(mll, optimizer_kwargs=limit)
+                fit_gpytorch_mll(mll, optimizer_kwargs={"options": {"maxiter": iterations}})
             except ModelFittingError as error:
                 raise FitError(f"BoTorch could not fit its model: {error}") from error
-        for parameter in model.parameters():
-            parameter.requires_grad_(False)
-        return model.eval()
+        return read_hyperparameters(model)
 
 
-def _find_class() -> Any:
-    try:
-        from botorch.models.hierarchical.conditional_kernel_gp import (
-            HierarchicalConditionalKernelGP,
-        )
-    except ImportError as error:
-        hint = "pip install 'botorch>=0.18'"
-        rule = "method 'hierarchical' needs the package 'botorch' from version 0.18 on"
-        raise NasboError(f"{rule}: {hint}") from error
-    return HierarchicalConditionalKernelGP
+def botorch_model(columns: TreeColumns, rows: Tensor, z: Tensor) -> Any:
+    """BoTorch's model of rows, shape (n, columns), and standardised scores, shape (n,)."""
+    from botorch.models.hierarchical.conditional_kernel_gp import HierarchicalConditionalKernelGP
+
+    return HierarchicalConditionalKernelGP(
+        rows, z[:, None], columns.dependencies, outcome_transform=None
+    )
+
+
+def read_hyperparameters(model: Any) -> Hyperparameters:
+    """What BoTorch's model has learned."""
+    kernel = model.covar_module
+    lengthscales = torch.full((sum(map(len, kernel.partition)),), math.nan, dtype=torch.float64)
+    for columns, part in zip(kernel.partition, kernel.kernels, strict=True):
+        lengthscales[columns] = part.base_kernel.lengthscale.detach().double().view(-1)
+    bases = [part.base_kernel for part in kernel.kernels]
+    taus = [base.raw_tau_constraint.transform(base.raw_tau).detach().view(()) for base in bases]
+    return Hyperparameters(
+        lengthscales,
+        torch.stack(taus).double(),
+        torch.stack([part.outputscale.detach().view(()) for part in kernel.kernels]).double(),
+        model.likelihood.noise.detach().double().view(()),
+        model.mean_module.constant.detach().double().view(()),
+    )

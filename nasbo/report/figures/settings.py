@@ -23,7 +23,7 @@ FLAGS = {
     "report_timeout_s": "report-timeout",
 }
 _YAML_WORDS = ("y", "n", "yes", "no", "on", "off", "true", "false", "null")
-OPTIONS = {"method_options": "-m", "trainer_options": "-o"}
+OPTIONS = {"method_options": "-m", "trainer_options": "-o", "resources": "--resource"}
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -115,7 +115,10 @@ def repeat_command(study: Study) -> str:
 
 def _is_told(name: str, value: object) -> bool:
     """Whether a setting must be on the command line to be the same again."""
-    if name in ("space", "working_folder", "address", "provenance") or value is None:
+    if (
+        name in ("space", "working_folder", "address", "storage_path", "provenance")
+        or value is None
+    ):
         return False
     if name in ("trainer", "method", "mode", "metric", "trials", "seed"):
         return True

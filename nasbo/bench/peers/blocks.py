@@ -1,0 +1,174 @@
+"""Columns of a tree come in; BoTorch's hierarchical kernel, all blocks at once, goes out.
+
+The kernel and the density of its hyperparameters are those of BoTorch's
+``HierarchicalConditionalKernelGP`` with its defaults (a test compares them). One after the other,
+as lazy matrices with priors of their own, the blocks of a tree take 20 times as long.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from torch import Tensor
+
+from nasbo.bench.peers.columns import Dependencies
+from nasbo.errors import NasboError
+from nasbo.surrogates.base import FitError
+from nasbo.surrogates.kernels import matern, squared_distances
+
+SAME = 1e-6
+"""Levels of structural parameters lie further apart than this."""
+TAU_SCALE, RATE_SCALE = 0.1, 1.0
+"""Half-Cauchy priors of tau and of tau / lengthscale^2 (SAAS)."""
+NOISE_PRIOR = (-4.0, 1.0)
+"""Mean and sd of the logarithm of the noise."""
+LENGTHS, TAUS, WEIGHTS, NOISES = (1e-2, 1e4), (1e-3, 10.0), (1e-2, 1e4), (1e-4, math.inf)
+START_LENGTH, START_TAU, START_WEIGHT, START_NOISE = 1.0, 0.1, 10.0, math.exp(-5.0)
+
+
+@dataclass(frozen=True)
+class Hyperparameters:
+    """What is fitted.
+
+    Attributes:
+        lengthscales: of the columns, in their order, shape (columns,).
+        taus: global shrinkages of the blocks, shape (blocks,).
+        weights: variances of the blocks, shape (blocks,).
+        noise: variance, shape ().
+        mean: constant, shape ().
+    """
+
+    lengthscales: Tensor
+    taus: Tensor
+    weights: Tensor
+    noise: Tensor
+    mean: Tensor
+
+
+class Blocks:
+    """Sets of columns that exist together, as BoTorch finds them.
+
+    Args:
+        n_columns: of the rows.
+        dependencies: father's column to value to the columns that exist under it.
+    """
+
+    def __init__(self, n_columns: int, dependencies: Dependencies) -> None:
+        partition, paths = _find_blocks(n_columns, dependencies)
+        self.partition: list[list[int]] = partition
+        self.n_columns, self.n_blocks = n_columns, len(partition)
+        self._columns = _padded(partition, n_columns).long()
+        self._above = _padded([[at for at, _ in path] for path in paths], n_columns).long()
+        self._wanted = _padded([[value for _, value in path] for path in paths], 0.0).double()
+        owners = {column: block for block, columns in enumerate(partition) for column in columns}
+        self._owner = torch.tensor([owners[column] for column in range(n_columns)])
+
+    def gram(self, theta: Hyperparameters, left: Tensor, right: Tensor) -> Tensor:
+        """Covariances, shape (n, m), of rows of shape (n, columns) and (m, columns)."""
+        scaled = (_with_zero(x / theta.lengthscales) for x in (left, right))
+        a, b = (x[:, self._columns].transpose(0, 1) for x in scaled)
+        grams = matern(squared_distances(a, b).clamp_min(0.0))
+        exists = self.exists(left), self.exists(right)
+        return torch.einsum("b,bn,bm,bnm->nm", theta.weights, *exists, grams)
+
+    def diagonal(self, theta: Hyperparameters, rows: Tensor) -> Tensor:
+        """Variances, shape (n,)."""
+        return theta.weights @ self.exists(rows)
+
+    def exists(self, rows: Tensor) -> Tensor:
+        """1 where a block exists, shape (blocks, n); the padding is always as wanted."""
+        gaps = _with_zero(rows.detach())[:, self._above] - self._wanted
+        return (gaps.abs() < SAME).all(-1).to(rows.dtype).T
+
+    def log_density(self, theta: Hyperparameters, rows: Tensor, z: Tensor) -> Tensor:
+        """Log marginal likelihood of scores, shape (n,), plus the log priors, shape ()."""
+        noise = theta.noise * torch.eye(len(z), dtype=z.dtype)
+        factor, failed = torch.linalg.cholesky_ex(self.gram(theta, rows, rows) + noise)
+        if int(failed):
+            return z.new_tensor(-math.inf)
+        white = torch.linalg.solve_triangular(factor, (z - theta.mean)[:, None], upper=False)
+        likelihood = -0.5 * (white**2).sum() - factor.diagonal().log().sum()
+        likelihood = likelihood - 0.5 * len(z) * math.log(2.0 * math.pi)
+        rates = theta.taus[self._owner] / theta.lengthscales**2
+        mean, sd = NOISE_PRIOR
+        log_noise = theta.noise.log()
+        normal = -0.5 * ((log_noise - mean) / sd) ** 2 - log_noise
+        normal = normal - math.log(sd) - 0.5 * math.log(2.0 * math.pi)
+        taus = _half_cauchy(theta.taus, TAU_SCALE).sum()
+        density: Tensor = likelihood + taus + _half_cauchy(rates, RATE_SCALE).sum() + normal
+        return density
+
+    def fit(self, rows: Tensor, z: Tensor, iterations: int) -> Hyperparameters:
+        """The most probable hyperparameters, by L-BFGS-B from BoTorch's own start.
+
+        Raises:
+            FitError: the density is not finite at the start.
+        """
+
+        def loss(flat: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+            free = torch.from_numpy(flat).requires_grad_()
+            density = self.log_density(self.unpack(free), rows, z) / len(z)
+            if not math.isfinite(float(density.detach())):
+                return 1e10, np.zeros_like(flat)
+            (gradient,) = torch.autograd.grad(-density, free)
+            return -float(density.detach()), gradient.numpy()
+
+        start, bounds = self._start()
+        if loss(start)[0] >= 1e10:
+            raise FitError("the density of the hyperparameters must be finite at the start")
+        options = {"maxiter": iterations, "maxfun": 2 * iterations}
+        found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+        return self.unpack(torch.from_numpy(found.x))
+
+    def unpack(self, flat: Tensor) -> Hyperparameters:
+        """Hyperparameters of one vector: logarithms of all but the mean, which is the last."""
+        sizes = [self.n_columns, self.n_blocks, self.n_blocks, 1, 1]
+        lengthscales, taus, weights, noise, mean = torch.split(flat, sizes)
+        return Hyperparameters(
+            lengthscales.exp(), taus.exp(), weights.exp(), noise.exp()[0], mean[0]
+        )
+
+    def _start(self) -> tuple[NDArray[np.float64], list[tuple[float, float]]]:
+        parts = [
+            (self.n_columns, START_LENGTH, LENGTHS),
+            (self.n_blocks, START_TAU, TAUS),
+            (self.n_blocks, START_WEIGHT, WEIGHTS),
+            (1, START_NOISE, NOISES),
+        ]
+        start = [math.log(value) for n, value, _ in parts for _ in range(n)]
+        bounds = [(math.log(a), math.log(b)) for n, _, (a, b) in parts for _ in range(n)]
+        return np.array([*start, 0.0]), [*bounds, (-math.inf, math.inf)]
+
+
+def _find_blocks(
+    n_columns: int, dependencies: Dependencies
+) -> tuple[list[list[int]], list[list[tuple[int, float]]]]:
+    try:
+        from botorch.models.hierarchical.utils import get_blocks_with_paths
+    except ImportError as error:
+        hint = "pip install 'botorch>=0.18'"
+        rule = "method 'hierarchical' needs the package 'botorch' from version 0.18 on"
+        raise NasboError(f"{rule}: {hint}") from error
+    partition, paths = get_blocks_with_paths(n_columns, dependencies)
+    return partition, paths
+
+
+def _half_cauchy(x: Tensor, scale: float) -> Tensor:
+    return math.log(2.0 / (math.pi * scale)) - torch.log1p((x / scale) ** 2)
+
+
+def _padded(lists: Sequence[Sequence[float]], fill: float) -> Tensor:
+    """Lists of unequal lengths as one tensor, shape (lists, longest)."""
+    longest = max(map(len, lists))
+    return torch.tensor([[*one, *[fill] * (longest - len(one))] for one in lists])
+
+
+def _with_zero(rows: Tensor) -> Tensor:
+    """Rows, shape (n, d), with a column of zeros at the end, for the padding to point at."""
+    return torch.cat([rows, rows.new_zeros(len(rows), 1)], 1)
