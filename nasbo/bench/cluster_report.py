@@ -15,6 +15,8 @@ from nasbo.bench.figures import COLORS, new_figure, save
 MARKS = (0.25, 0.5, 0.75, 1.0)
 """Parts of the time of the schedule that was done first."""
 N_COMPARED = 40
+NEAR = 1e-4
+"""Best values that differ by less than this part of all that was gained are equal."""
 
 
 def summarise(courses: Sequence[Course]) -> dict[str, Any]:
@@ -69,14 +71,16 @@ def _one(courses: Sequence[Course], horizon: float) -> dict[str, Any]:
 
 def _versus(fast: Sequence[Course], slow: Sequence[Course]) -> dict[str, Any]:
     """At how many of the common times the one is better, equal or worse, pair by pair of seeds."""
-    better = equal = 0
-    times = 0
+    better = equal = times = 0
     for one, other in zip(fast, slow, strict=True):
+        values = [value for course in (one, other) for _, value in course.improvements]
+        near = NEAR * (max(values) - min(values)) if values else 0.0
         for at in np.linspace(0.0, min(one.end_s, other.end_s), N_COMPARED + 1)[1:]:
             mine, theirs = one.best_at(float(at)), other.best_at(float(at))
             times += 1
-            better += mine < theirs
-            equal += mine == theirs
+            is_equal = mine == theirs or abs(mine - theirs) <= near
+            equal += is_equal
+            better += mine < theirs and not is_equal
     return {
         "better": better / times,
         "equal": equal / times,
