@@ -33,6 +33,7 @@ ROOMS: dict[str, set[str]] = {
     "nasbo.rounds": set(),
     "nasbo.trainer": set(),
     "nasbo.sweep": {"yaml"},
+    "nasbo.job": set(),
     "nasbo.tune": {"ray"},
     "nasbo.forecast": {"numpy"},
     "nasbo.report": {"matplotlib", "numpy", "rich", "torch"},

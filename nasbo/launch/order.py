@@ -12,6 +12,7 @@ from typing import Any
 from rich.console import Console
 
 from nasbo.errors import SweepError
+from nasbo.job import job_metadata
 from nasbo.plan import prepare
 from nasbo.space import find_space_file
 from nasbo.space.load import SHIPPED
@@ -58,12 +59,11 @@ class Order:
     @property
     def metadata(self) -> dict[str, str]:
         """What the job remembers: by its folder it is found again."""
-        sweep = self.sweep
         return {
+            **job_metadata(self.folder, self.sweep),
             "nasbo_folder": self.folder,
             "nasbo_file": self.file,
-            "nasbo_method": sweep.method,
-            "nasbo_trials": str(sweep.trials),
+            "nasbo_trials": str(self.sweep.trials),
         }
 
 

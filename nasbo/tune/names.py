@@ -8,38 +8,10 @@ the title of the process, can be changed later, so a reused actor does not follo
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 from ray import tune
 from ray.tune.trainable import wrap_function
-
-from nasbo.sweep import Sweep
-
-
-def sweep_name(folder: Path) -> str:
-    """A sweep is called as its folder."""
-    return folder.resolve().name
-
-
-def job_metadata(folder: Path, sweep: Sweep, report_url: str = "") -> dict[str, str]:
-    """What a sweep's job carries in Ray's list of jobs (``/api/jobs/``, ``ray job list``).
-
-    Args:
-        folder: of the sweep.
-        sweep: its settings.
-        report_url: of the live report, if it is served; else the command that serves it.
-    """
-    path = folder.resolve()
-    return {
-        "job_name": f"nasbo {path.name}",
-        "sweep": path.name,
-        "space": Path(sweep.space).stem,
-        "method": sweep.method,
-        "trainer": sweep.trainer,
-        "folder": str(path),
-        "report": report_url or f"nasbo report {path} --serve",
-    }
 
 
 def named_trainable(

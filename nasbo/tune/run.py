@@ -24,6 +24,7 @@ from ray.tune import Stopper
 
 from nasbo.errors import ConfigError, SweepError
 from nasbo.history import History
+from nasbo.job import job_metadata, sweep_name
 from nasbo.search import Search
 from nasbo.space import Space
 from nasbo.storage.mirror import place_of
@@ -32,7 +33,7 @@ from nasbo.trainer import Trainer, load_trainer
 from nasbo.tune.cluster import connect, is_shipped
 from nasbo.tune.controller import patient_tune
 from nasbo.tune.metrics import SweepMetrics
-from nasbo.tune.names import job_metadata, named_trainable, sweep_name
+from nasbo.tune.names import named_trainable
 from nasbo.tune.onlookers import Audience, Onlookers
 from nasbo.tune.sweep_search import SweepSearch
 from nasbo.tune.trial import TrialTask, run_trial
@@ -115,7 +116,8 @@ def run_sweep(
             searcher.extend(n_trials)
         if searcher.search.history.n_suggested == 0:
             _warm_start(searcher.search, sweep)
-        metadata = job_metadata(folder, sweep, audience.report_url)
+        place = place_of(folder)
+        metadata = job_metadata(place.url if place else folder, sweep, audience.report_url)
         # Ray brings a handler of its own for SIGTERM when it connects: ours goes on top of it.
         with (
             _terminate_as_interrupt(),

@@ -9,6 +9,7 @@ from typing import Any
 
 from nasbo.errors import JournalError
 from nasbo.history import Trial, event
+from nasbo.job import sweep_name
 from nasbo.rounds import Schedule
 from nasbo.search import Search
 from nasbo.space import Space
@@ -18,7 +19,6 @@ from nasbo.sweep import Sweep, limits_of, trial_folder, trial_name
 from nasbo.trainer import Trainer, cause_of
 from nasbo.tune.cluster import Capacity
 from nasbo.tune.endings import cause_of_loss, is_storage_error, should_retry
-from nasbo.tune.names import sweep_name
 from nasbo.tune.searcher import NasboSearch
 from nasbo.tune.thinker import Recipe
 from nasbo.tune.trial import (

@@ -3,26 +3,11 @@
 from __future__ import annotations
 
 import socket
-from pathlib import Path
 
 import pytest
 
-from nasbo.sweep import Sweep
 from nasbo.tune.cluster import dashboard_words
-from nasbo.tune.names import job_metadata, named_actor, named_trainable
-
-SWEEP = Sweep("some/where/svm.yaml", "own.module:train")
-
-
-def test_metadata_are_plain_words(tmp_path: Path) -> None:
-    found = job_metadata(tmp_path / "first", SWEEP)
-    assert all(isinstance(value, str) for value in found.values())
-    assert found["sweep"] == "first"
-    assert (found["space"], found["method"]) == ("svm", "attnbo")
-    assert found["folder"] == str(tmp_path / "first")
-    assert found["report"] == f"nasbo report {tmp_path / 'first'} --serve"
-    address = "http://127.0.0.1:8787/"
-    assert job_metadata(tmp_path, SWEEP, address)["report"] == address
+from nasbo.tune.names import named_actor, named_trainable
 
 
 def test_classes_are_called_as_the_sweep() -> None:

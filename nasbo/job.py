@@ -1,0 +1,37 @@
+"""A sweep comes in; its name, and what the list of jobs of a cluster says of it, go out."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from nasbo.sweep import Sweep
+
+
+def sweep_name(folder: str | os.PathLike[str]) -> str:
+    """A sweep is called as its folder, wherever that lies."""
+    text = os.fspath(folder)
+    return Path(text).resolve().name if "://" not in text else text.rstrip("/").rpartition("/")[2]
+
+
+def job_metadata(
+    folder: str | os.PathLike[str], sweep: Sweep, report_url: str = ""
+) -> dict[str, str]:
+    """What a sweep's job carries in Ray's list of jobs (``/api/jobs/``, ``ray job list``).
+
+    Args:
+        folder: of the sweep, a path or a URL.
+        sweep: its settings.
+        report_url: of the live report, if it is served; else the command that serves it.
+    """
+    text = os.fspath(folder)
+    place = text if "://" in text else str(Path(text).resolve())
+    return {
+        "job_name": f"nasbo {sweep_name(folder)}",
+        "sweep": sweep_name(folder),
+        "space": Path(sweep.space).stem,
+        "method": sweep.method,
+        "trainer": sweep.trainer,
+        "folder": place,
+        "report": report_url or f"nasbo report {place} --serve",
+    }

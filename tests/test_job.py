@@ -1,0 +1,27 @@
+"""What the list of jobs says of a sweep."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nasbo.job import job_metadata, sweep_name
+from nasbo.sweep import Sweep
+
+SWEEP = Sweep("some/where/svm.yaml", "own.module:train")
+
+
+def test_metadata_are_plain_words(tmp_path: Path) -> None:
+    found = job_metadata(tmp_path / "first", SWEEP)
+    assert all(isinstance(value, str) for value in found.values())
+    assert found["sweep"] == "first"
+    assert (found["space"], found["method"]) == ("svm", "attnbo")
+    assert found["folder"] == str(tmp_path / "first")
+    assert found["report"] == f"nasbo report {tmp_path / 'first'} --serve"
+    address = "http://127.0.0.1:8787/"
+    assert job_metadata(tmp_path, SWEEP, address)["report"] == address
+
+
+def test_folders_in_an_object_store() -> None:
+    assert sweep_name("s3://bucket/runs/first/") == "first"
+    found = job_metadata("s3://bucket/runs/first", SWEEP)
+    assert (found["sweep"], found["folder"]) == ("first", "s3://bucket/runs/first")
