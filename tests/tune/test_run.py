@@ -218,6 +218,20 @@ def test_killed_interrupted_and_terminated_drivers_lose_nothing(tmp_path: Path) 
         assert sorted(set(steps)) == ["0", "1", "2", "3"]
 
 
+@pytest.mark.slow
+def test_a_driver_is_stopped_while_its_method_decides(tmp_path: Path) -> None:
+    """Nothing runs and Tune waits for a decision that takes ten minutes."""
+    folder = tmp_path / "s"
+    slow = {"method": "nasbo.bench.event_loop:SlowMethod", "method_options": {"seconds": 600}}
+    make(folder, trials=12, **slow)
+    process = start(folder, "resume", str(folder))
+    wait_for(folder, 8, process)
+    time.sleep(4)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=180) == 130
+    assert read_history(folder)[1].n_suggested == 8
+
+
 def _uninterrupted(history: History) -> list[Any]:
     from nasbo import Search, run_loop
     from tests.tune.toy import simulation
