@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+import uuid
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -53,12 +54,21 @@ class Place:
         """Store an object; it is there when this returns."""
 
         def once() -> None:
-            if self.url.startswith("file:"):
-                self._files.create_dir(self._path(name).rpartition("/")[0])
-            with self._files.open_output_stream(self._path(name)) as stream:
-                stream.write(data)
+            path = self._path(name)
+            if not self.url.startswith("file:"):
+                self._put(path, data)
+                return
+            # A file is seen while it is written, an object is not: this one is renamed when whole.
+            part = f"{path}.{uuid.uuid4().hex}.part"
+            self._files.create_dir(path.rpartition("/")[0])
+            self._put(part, data)
+            self._files.move(part, path)
 
         self._retry(once, f"write {name}", attempts)
+
+    def _put(self, path: str, data: bytes) -> None:
+        with self._files.open_output_stream(path) as stream:
+            stream.write(data)
 
     def sizes(self, folder: str) -> dict[str, int]:
         """Names of the objects below a folder, relative to this place, with their sizes."""

@@ -71,7 +71,7 @@ def test_marks_stay_inside_the_drawing(study: Study, name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in FIGURES if name != "settings"])
 def test_without_results_a_word_why(tmp_path: Path, name: str) -> None:
-    create_folder(tmp_path / "new", make_sweep({"space": "svm", "trainer": "own:train"}))
+    create_folder(tmp_path / "new", make_sweep({"space": "svm", "trainer": "nobodys:train"}))
     with pytest.raises(NoDataError, match=r"so far|measurable|in the journal|fewer"):
         FIGURES[name](open_study(tmp_path / "new"))
 
@@ -191,14 +191,16 @@ def test_architecture_tells_operations_and_sizes(study: Study) -> None:
 
 
 def _poor(tmp_path: Path, **settings: Any) -> Study:
-    return open_study(make_folder(tmp_path / "poor", 12, "svm", trainer="own:train", **settings))
+    return open_study(
+        make_folder(tmp_path / "poor", 12, "svm", trainer="nobodys:train", **settings)
+    )
 
 
 def test_a_poorer_sweep_leaves_figures_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     study = _poor(tmp_path, method="random")
     for name, why in {
-        "architectures": "own:train cannot be had",
+        "architectures": "nobodys:train cannot be had",
         "attention": "no attention",
     }.items():
         with pytest.raises(NoDataError, match=why):
@@ -270,7 +272,7 @@ def test_command_repeats_the_sweep(tmp_path: Path) -> None:
         trainer_options={"recipe": "proxy", "deep": "yes", "sizes": [1, 2]},
     )  # fmt: skip
     command = repeat_command(study)
-    for part in ("--trainer own:train", "--trials 12", "-m preset=paper", "-o recipe=proxy",
+    for part in ("--trainer nobodys:train", "--trials 12", "-m preset=paper", "-o recipe=proxy",
                  "--seed 3", "--batch 2", "--time-limit 90", "--mode max",
                  "'deep=\"yes\"'", "'sizes=[1, 2]'"):  # fmt: skip
         assert part in command, command

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from nasbo.errors import SweepError
@@ -42,3 +44,24 @@ def test_a_fault_that_passes_is_tried_again(place: Place) -> None:
     calls.clear()
     with pytest.raises(OSError, match="network"):
         place._retry(flaky, "read", attempts=2)
+
+
+def test_nobody_sees_half_an_object(place: Place) -> None:
+    """A reader beside a writer finds one of the two contents, never a part."""
+    contents = {b"a" * 300_000, b"b" * 500_000}
+    place.write("large", min(contents))
+    stop = threading.Event()
+
+    def write() -> None:
+        while not stop.is_set():
+            for content in sorted(contents):
+                place.write("large", content)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        assert {place.read("large") for _ in range(300)} <= contents
+    finally:
+        stop.set()
+        thread.join()
+    assert list(place.sizes("")) == ["large"]

@@ -36,7 +36,7 @@ os.dup2(ends[1], 4)
 os.execv(sys.argv[3], sys.argv[3:])
 """
 """The browser reads commands from file 3 and writes answers to file 4."""
-TIMEOUT_S = 60.0
+TIMEOUT_S = 120.0
 
 
 def find_chromium() -> str:

@@ -12,8 +12,8 @@ import pytest
 from nasbo.report.grafana import BOARD
 from nasbo.sweep import read_history
 from nasbo.tune.metrics import DESCRIPTIONS, RETRIED, STATES
-from tests.system.conftest import Stage
-from tests.system.prometheus import Prometheus
+from tests.system.watching.conftest import Stage
+from tests.system.watching.prometheus import Prometheus
 
 pytestmark = [pytest.mark.system, pytest.mark.ray]
 
@@ -31,7 +31,7 @@ def prometheus(stage: Stage, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     """It has seen a failure, and a fit of the surrogate."""
     with Prometheus(tmp_path_factory.mktemp("prometheus"), stage.session) as prometheus:
         wanted = 'ray_nasbo_failures{cause="diverged"} > 0 and on(sweep) ray_nasbo_fit_seconds > 0'
-        stage.wait_until("metrics of a failure and a fit", lambda: prometheus.query(wanted))
+        stage.wait_until("metrics of a failure and a fit", lambda: prometheus.ask(wanted))
         yield prometheus
 
 

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 import ray
 
-ROOT = Path(__file__).resolve().parents[2]
-TRAINER = "tests.system.simulated:train"
+ROOT = Path(__file__).resolve().parents[3]
+TRAINER = "tests.system.watching.simulated:train"
 REPORT_INTERVAL_MS = 1000
 
 
@@ -50,7 +50,7 @@ class Stage:
         with urllib.request.urlopen(request, timeout=60) as answer:
             return json.load(answer)
 
-    def wait_until(self, what: str, is_done: Callable[[], Any], timeout_s: float = 180) -> None:
+    def wait_until(self, what: str, is_done: Callable[[], Any], timeout_s: float = 420) -> None:
         """Look until something holds, as long as the sweep runs."""
         deadline = time.monotonic() + timeout_s
         while not is_done():
@@ -59,7 +59,7 @@ class Stage:
             time.sleep(0.5)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     """The sweep is longer than the tests; it is ended by SIGTERM after them."""
     place = tmp_path_factory.mktemp("stage")
@@ -90,7 +90,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 def _drive(place: Path, address: str) -> subprocess.Popen[bytes]:
     words = [
         "run", "simulation", "--trainer", TRAINER, "--metric", "loss", "--method", "gp",
-        "--trials", "5000", "--slots", "2", "-o", "pause_s=0.3", "--address", address,
+        "--trials", "5000", "--slots", "2", "-o", "pause_s=0.6", "--address", address,
         "--dir", str(place / "small"), "--live-report", "0",
     ]  # fmt: skip
     with (place / "driver.log").open("wb") as log:

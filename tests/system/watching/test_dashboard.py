@@ -11,7 +11,7 @@ from ray.util.state import list_actors, list_tasks
 
 from nasbo.report.grafana import CORE_FILE, boards_folder, write_boards
 from tests.system.chromium import Browser
-from tests.system.conftest import TRAINER, Stage
+from tests.system.watching.conftest import TRAINER, Stage
 
 pytestmark = [pytest.mark.system, pytest.mark.ray]
 
