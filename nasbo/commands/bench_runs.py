@@ -32,7 +32,8 @@ def bench_options(command: Any) -> Any:
         click.option("--design", type=click.IntRange(2), help="Size of the initial design. "
                      "[default: two per subspace, as in the AttnBO paper]"),
         click.option("--out", type=click.Path(path_type=Path), help="Folder of the results; a "
-                     "second run finishes what is missing. [default: runs/bench-SUITE]"),
+                     "second run finishes what is missing; the tables show what it asked for. "
+                     "[default: runs/bench-SUITE]"),
         click.option("--jobs", default=2, show_default=True, type=click.IntRange(1),
                      help="Processes at a time, one thread each."),
         click.option("--skip-missing", is_flag=True, help="Leave out methods whose package is "
