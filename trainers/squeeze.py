@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+aten = torch.ops.aten
 CACHED_NUMBERS = 1 << 17
 """So many float32 numbers stay in a core's own cache."""
 
@@ -50,9 +51,8 @@ class _Gated(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, ...]:
         x, squeeze, excite, means, inner, gate = ctx.saved_tensors
         by_output = gradients[0]
-        by_outer = _summed_product(by_output, x) * gate * (1.0 - gate)
-        sigmoid = inner.sigmoid()
-        by_inner = (by_outer @ excite) * sigmoid * (1.0 + inner * (1.0 - sigmoid))
+        by_outer = aten.sigmoid_backward(_summed_product(by_output, x), gate)
+        by_inner = aten.silu_backward(by_outer @ excite, inner)
         by_means = (by_inner @ squeeze) / (x.shape[2] * x.shape[3])
         by_x = torch.addcmul(by_means[:, :, None, None], by_output, gate[:, :, None, None])
         return (
