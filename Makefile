@@ -37,7 +37,7 @@ demo: setup
 
 test: setup
 	$(BIN)/python -m pytest -m "not ray and $(FAST)" -n 2 --dist loadfile --cov --cov-report=
-	$(BIN)/python -m pytest -m "ray and $(FAST)" --cov --cov-append --cov-report=term:skip-covered --cov-fail-under=90
+	$(BIN)/python -m pytest -m "ray and $(FAST)" -n 2 --dist loadfile --cov --cov-append --cov-report=term:skip-covered --cov-fail-under=90
 
 test-all: setup
 	$(BIN)/python -m pytest -m "not gpu and not system"
