@@ -6,7 +6,7 @@ import os
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -161,7 +161,8 @@ def run_in_words(
         looks = (progress, lambda history, note: log.update(history))
         audience = Audience(looks, progress.tell, url)
         outcome = run_sweep(folder, sweep, space, n_trials, audience)
-    log.close()
+    with suppress(OSError):  # said when it could not be written
+        log.close()
     history = outcome.history
     n_failed = history.state_counts()["failed"]
     console.print(
@@ -205,8 +206,11 @@ def _conclude(folder: Path, sweep: Sweep, history: History, console: Console) ->
         return
     console.print(describe_best(history, best, _trainer_or_none(sweep)), highlight=False)
     label, place = sweep.metric or "value", shown(folder)
-    plot_best_so_far(history, folder / PLOT_FILE, f"{folder.name}: {sweep.method}", label)
-    console.print(f"plot:        {folder / PLOT_FILE}", highlight=False, soft_wrap=True)
+    try:
+        plot_best_so_far(history, folder / PLOT_FILE, f"{folder.name}: {sweep.method}", label)
+        console.print(f"plot:        {folder / PLOT_FILE}", highlight=False, soft_wrap=True)
+    except OSError as error:  # the sweep's ending was said before: a full disk costs the plot only
+        console.print(f"plot:        none, {error}", highlight=False, soft_wrap=True)
     console.print(f"report:      nasbo report {place}", highlight=False)
     console.print(f"all trials:  nasbo export {place} --csv", highlight=False)
     console.print(f"more trials: nasbo resume {place} --trials N", highlight=False)

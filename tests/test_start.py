@@ -35,6 +35,16 @@ def test_a_finished_sweep_says_so_and_shows_its_best(tmp_path: Path) -> None:
     assert (folder / PLOT_FILE).read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_plot_without_room_is_said_and_costs_nothing_else(tmp_path: Path) -> None:
+    folder = finished(tmp_path / "s")
+    (folder / PLOT_FILE).symlink_to("/dev/full")
+    console = Console(record=True, width=120)
+    assert resume_sweep(folder, None, Display(console)) == 0
+    text = console.export_text()
+    assert "plot:        none, [Errno 28] No space left on device" in text
+    assert "more trials: nasbo resume" in text
+
+
 def test_fewer_trials_than_there_are_is_refused(tmp_path: Path) -> None:
     folder = finished(tmp_path / "s")
     with pytest.raises(SweepError, match="--trials must be at least 9"):
