@@ -14,6 +14,7 @@ from nasbo.acquisition.choose import VISIT_EVERY
 from nasbo.errors import NasboError
 from nasbo.history import config_key
 from nasbo.methods.base import Method, Suggestion, Task
+from nasbo.methods.options import check_choice
 from nasbo.space import Space, Subspace
 from nasbo.surrogates.attention import AttentionGP, AttentionSettings, Training
 from nasbo.surrogates.base import Surrogate
@@ -44,7 +45,7 @@ class AttnBO(Method):
     Args:
         space: what to search.
         seed: of all random numbers.
-        preset: ``default`` is a sum of structured kernels with a small attention component;
+        preset: ``default`` is a sum of structured kernels, with attention between units;
             ``paper`` is the attention deep-kernel GP of the AttnBO paper, appendix B.1.
         learning_rate: of the paper preset's training: 0.001 (appendix B.1.3) if not given;
             section 5 of the paper has 0.01.
@@ -74,11 +75,11 @@ class AttnBO(Method):
     ) -> None:
         super().__init__(space, seed)
         attention, structured = _switch(attention), _switch(structured)
-        _check("preset", preset, PRESETS)
-        _check("embedding", embedding, EMBEDDINGS)
-        _check("pooling", pooling, POOLINGS)
-        _check("attention", attention, ATTENTION)
-        _check("structured", structured, SWITCH)
+        check_choice("preset", preset, PRESETS)
+        check_choice("embedding", embedding, EMBEDDINGS)
+        check_choice("pooling", pooling, POOLINGS)
+        check_choice("attention", attention, ATTENTION)
+        check_choice("structured", structured, SWITCH)
         self.preset = preset
         self.acquisition = _acquisition(space, acquisition)
         self._settings = AttentionSettings(
@@ -143,13 +144,8 @@ def _suggestion(surrogate: Surrogate, found: Found, info: dict[str, Any]) -> Sug
     return Suggestion(found.subspace.decode(found.x), "model", info | thought)
 
 
-def _check(option: str, value: object, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise NasboError(f"{option} must be one of {', '.join(known)}, got {value!r}")
-
-
 def _acquisition(space: Space, name: str) -> Acquisition:
-    _check("acquisition", name, ("auto", *ACQUISITIONS))
+    check_choice("acquisition", name, ("auto", *ACQUISITIONS))
     if name == "auto":
         return default_acquisition(space)
     if name == "log_ei" and not space.is_listable:

@@ -61,6 +61,7 @@ class SharedUnits:
     """
 
     def __init__(self, layout: Layout, units: Sequence[int], priors: Priors, weight: float) -> None:
+        self.members = tuple(units)
         self.columns = np.array([unit_columns(layout, unit) for unit in units])
         self._places = np.array([layout.units[unit].index for unit in units], dtype=np.float64)
         self._gates = np.array([layout.unit_gate(unit) for unit in units])
@@ -84,7 +85,7 @@ class SharedUnits:
 
     def against(self, theta: Array, seen: Table) -> FixedPairs:
         """The kernel under some hyperparameters, against some rows."""
-        return FixedPairs(self, np.exp(-theta[self._scales]), self._relation(theta), seen)
+        return FixedPairs(self, np.exp(-theta[self._scales]), self.relation(theta), seen)
 
     def pair_terms(self, rows: Table) -> list[PairTerm]:
         """The pairs of active units of rows i <= j, for the fit."""
@@ -102,8 +103,8 @@ class SharedUnits:
         cells = row[left] * units.n + row[right]
         return [PairTerm(cells, distances, scales, self._weight, sharing)]
 
-    def _relation(self, theta: Array) -> Array:
-        """R, shape (n_units, n_units)."""
+    def relation(self, theta: Array) -> Array:
+        """R under some hyperparameters, shape (n_units, n_units)."""
         gap = np.abs(self._places[:, None] - self._places[None])
         rho = 1.0 / (1.0 + math.exp(-theta[self._sharing]))
         near = np.exp(-gap / math.exp(theta[self._reach]))
