@@ -75,7 +75,7 @@ def _map_of(run: Run) -> AttentionMap | None:
             search.observe(config, value)
     n = search.space.n_subspaces
     maps = attention_maps(search.history, "attnbo", {"preset": "paper"}, run.seed, n)
-    wanted = (one for one in maps if one.trial.config.get("nums_block") == N_BLOCKS)
+    wanted = (one for one in maps if one.trial and one.trial.config.get("nums_block") == N_BLOCKS)
     return next(wanted, None)
 
 

@@ -1,19 +1,23 @@
-"""A history comes in; what the tokens of the best configs attend to goes out, per subspace.
+"""A history comes in; who attends to whom in the sweep's surrogate goes out.
 
-The map is that of the encoder's first block, mean of its heads (AttnBO paper, appendix D). In the
-preset ``paper`` the deep kernel is trained on the history first. The encoder of the preset
-``default`` is never trained: its map shows the fixed features that ``attention=features`` adds to
-the surrogate, and what the structure of the tokens alone gives otherwise.
+The preset ``default`` has attention between units (branches, blocks of a network): one map per type
+of unit, with what the surrogate learned from the history. The others have an encoder of tokens: one
+map per subspace, of the first block, mean of its heads, for the subspace's best config (AttnBO
+paper, appendix D). That of the preset ``paper`` is trained on the history first; that of
+``attention=features`` is never trained, its map shows the fixed features that it adds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from nasbo.errors import NasboError
 from nasbo.history import History, Trial
+
+if TYPE_CHECKING:
+    from nasbo.surrogates.layout import Unit  # imports torch
 
 MAX_ROWS = 48
 """The paper's deep kernel is trained on so many rows at most: a picture should not take minutes."""
@@ -26,19 +30,21 @@ class NoAttentionError(NasboError):
 
 @dataclass(frozen=True)
 class AttentionMap:
-    """Attention among the tokens of one config.
+    """Attention among some tokens or units.
 
     Attributes:
-        trial: the best one of its subspace.
-        labels: of the tokens, ``kernel_size[2]``.
-        weights: row i is what token i attends to, (n_tokens, n_tokens); rows add up to 1.
-        is_trained: whether the encoder has learned from the history.
+        title: what they belong to.
+        labels: their names, ``kernel_size[2]``.
+        weights: row i is what i attends to, (n, n); rows add up to 1.
+        kind: ``units``, or what the encoder is.
+        trial: whose config it is; a map of units is about all configs.
     """
 
-    trial: Trial
+    title: str
     labels: tuple[str, ...]
     weights: list[list[float]]
-    is_trained: bool
+    kind: Literal["units", "trained encoder", "fixed encoder"]
+    trial: Trial | None = None
 
 
 def attention_maps(
@@ -48,26 +54,36 @@ def attention_maps(
     seed: int = 0,
     n_maps: int = MAX_MAPS,
 ) -> list[AttentionMap]:
-    """The maps of the best configs of the best subspaces.
+    """The maps of the largest types of units, or of the best configs of the best subspaces.
 
     Args:
         history: with at least two results.
         method: the sweep's method and
-        options: its options, which decide the encoder;
+        options: its options, which decide what attends;
         seed: its seed.
-        n_maps: how many subspaces.
+        n_maps: how many at most.
 
     Raises:
         NoAttentionError: there is nothing to draw; the message says why.
     """
     if method != "attnbo":
         raise NoAttentionError(f"the method {method} has no attention")
-    rows = history.rows()
     best = best_per_subspace(history)[:n_maps]
-    if len(rows) < 2 or not best:
+    if len(history.rows()) < 2 or not best:
         raise NoAttentionError("fewer than two results so far")
-    source, is_trained = _source(history, options or {}, seed)
-    return [_map_of(history, trial, source, is_trained) for trial in best]
+    options = options or {}
+    if options.get("attention", "on") in ("off", False):
+        raise NoAttentionError("the sweep was run with attention=off")
+    if options.get("preset", "default") == "paper":
+        trained = _fitted(history, options, seed, _thin(history.rows()))
+        return [_map_of_tokens(history, trial, trained, "trained encoder") for trial in best]
+    surrogate = _fitted(history, options, seed, history.rows())
+    maps = _unit_maps(surrogate)
+    if (encoder := surrogate.encode) is not None:
+        maps += [_map_of_tokens(history, trial, encoder, "fixed encoder") for trial in best]
+    if not maps:
+        raise NoAttentionError("the space has no two units of one type, which could attend")
+    return maps[:n_maps]
 
 
 def best_per_subspace(history: History) -> list[Trial]:
@@ -82,31 +98,25 @@ def best_per_subspace(history: History) -> list[Trial]:
     return [trial for _, trial in ordered]
 
 
-def _source(history: History, options: dict[str, Any], seed: int) -> tuple[Any, bool]:
-    """What has ``attention_map``, and whether it was trained."""
-    if options.get("attention", "on") in ("off", False):
-        raise NoAttentionError("the sweep was run with attention=off")
-    if options.get("preset", "default") != "paper":
-        from nasbo.surrogates.encoder import FrozenEncoder
-
-        parts = {key: options[key] for key in ("embedding", "pooling") if key in options}
-        return FrozenEncoder(history.space, **parts), False
+def _fitted(
+    history: History, options: dict[str, Any], seed: int, rows: Sequence[tuple[Trial, float]]
+) -> Any:
+    """The sweep's surrogate."""
     from nasbo.methods.attnbo import AttnBO  # takes seconds to import
 
     surrogate = AttnBO(history.space, seed, **options).make_surrogate(seed)
     try:
-        surrogate.fit(_observations(history))
+        surrogate.fit(_observations(history, rows))
     except ArithmeticError as error:
-        raise NoAttentionError(f"the encoder could not be trained: {error}") from error
-    return surrogate, True
+        raise NoAttentionError(f"the surrogate could not be trained: {error}") from error
+    return surrogate
 
 
-def _observations(history: History) -> Any:
+def _observations(history: History, rows: Sequence[tuple[Trial, float]]) -> Any:
     import numpy as np
 
     from nasbo.surrogates.base import Observations
 
-    rows = _thin(history.rows())
     subspaces = [history.subspace(trial) for trial, _ in rows]
     return Observations(
         space=history.space,
@@ -127,11 +137,37 @@ def _thin(rows: Sequence[tuple[Trial, float]]) -> list[tuple[Trial, float]]:
     return sorted(best + chosen, key=lambda row: row[0].id)
 
 
-def _map_of(history: History, trial: Trial, source: Any, is_trained: bool) -> AttentionMap:
+def _unit_maps(surrogate: Any) -> list[AttentionMap]:
+    """A map per type of units, that with most of them first."""
+    from nasbo.surrogates.shared import SharedUnits
+
+    kernels = [kernel for kernel in surrogate.kernels if isinstance(kernel, SharedUnits)]
+    kernels.sort(key=lambda kernel: -len(kernel.members))
+    layout = surrogate.layout
+    maps = []
+    for kernel in kernels:
+        relation = kernel.relation(surrogate.theta)
+        names = [layout.columns[number].name for number in layout.units[kernel.members[0]].columns]
+        title = f"{len(kernel.members)} units: {', '.join(names)}"
+        labels = tuple(_unit_label(layout.units[unit]) for unit in kernel.members)
+        weights = (relation / relation.sum(1, keepdims=True)).tolist()
+        maps.append(AttentionMap(title, labels, weights, "units"))
+    return maps
+
+
+def _unit_label(unit: Unit) -> str:
+    """``nums_block[2]``, or the branch ``kernel=rbf``; parameters under nothing are at the top."""
+    place = f"[{unit.index}]" if unit.index else ""
+    return unit.branch.replace("[]", place, 1) or "top"
+
+
+def _map_of_tokens(
+    history: History, trial: Trial, source: Any, kind: Literal["trained encoder", "fixed encoder"]
+) -> AttentionMap:
     from nasbo.surrogates.base import as_batches
 
     subspace = history.subspace(trial)
     ((_, x),) = as_batches([subspace], [subspace.encode(trial.config)])
     weights = source.attention_map(subspace, x[0]).tolist()
     labels = tuple(slot.label for slot in subspace.slots)
-    return AttentionMap(trial, labels, weights, is_trained)
+    return AttentionMap(subspace.id, labels, weights, kind, trial)

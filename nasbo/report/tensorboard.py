@@ -117,7 +117,7 @@ class TensorboardLog:
             return
         self._maps_at = number
         for one in maps:
-            name = f"attention/{history.subspace(one.trial).id}"
+            name = f"attention/{one.title}"
             picture = map_picture(one, self.metric)
             self._file().add_figure(name, picture, global_step=number)
 
@@ -145,8 +145,10 @@ def map_picture(one: AttentionMap, metric: str) -> Any:
     image = axes.imshow(one.weights, cmap="Blues", vmin=0.0)
     axes.set_xticks(range(n), one.labels, rotation=90, fontsize=7)
     axes.set_yticks(range(n), one.labels, fontsize=7)
-    value = number_text(one.trial.value or 0.0, 5)
-    axes.set_title(f"trial {one.trial.id}, {metric} {value}", fontsize=9)
+    title = one.title
+    if one.trial is not None:
+        title = f"trial {one.trial.id}, {metric} {number_text(one.trial.value or 0.0, 5)}"
+    axes.set_title(title, fontsize=9)
     figure.colorbar(image, ax=axes, shrink=0.7)
     return figure
 

@@ -66,7 +66,7 @@ class StructuredGP(Surrogate):
     ) -> None:
         self.layout = Layout(space)
         self.priors = Priors()
-        self._encode = encode
+        self.encode = encode
         self._is_shared = is_shared
         self.kernels: list[Kernel] = []
         if is_structured:
@@ -164,9 +164,9 @@ class StructuredGP(Surrogate):
 
     def _rows(self, batches: Batches) -> Rows:
         rows = self.layout.rows(batches)
-        if self._encode is None:
+        if self.encode is None:
             return rows
-        return Rows(torch.cat([rows.features, self._encode(batches)], 1), rows.active)
+        return Rows(torch.cat([rows.features, self.encode(batches)], 1), rows.active)
 
 
 def _subset(z: Array, n: int) -> NDArray[np.intp]:

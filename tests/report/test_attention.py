@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -17,15 +18,50 @@ from nasbo.search import Search
 from tests.report.sample import history_of, make_folder
 
 
+def test_blocks_attend_to_each_other(folder: Path) -> None:
+    (one,) = attention_maps(history_of(folder), "attnbo")
+    assert one.kind == "units"
+    assert one.title.startswith("7 units: conv_op, expand_ratio")
+    assert one.labels == tuple(f"nums_block[{place}]" for place in range(1, 8))
+    for place, row in enumerate(one.weights):
+        assert sum(row) == pytest.approx(1.0)
+        assert max(row) == row[place]
+
+
+def test_what_is_shared_was_learned(tmp_path: Path) -> None:
+    """Two functions of the branches of one type: the same one, and one that has nothing to do."""
+    space = {
+        "kind": {
+            "type": "choice",
+            "range": ["a", "b"],
+            "submodule": {value: {"x": {"type": "float", "range": [0, 1]}} for value in ("a", "b")},
+        }
+    }
+    shares = []
+    for turn in (0.0, 2.0):
+        search = Search(space, method="random", mode="min", seed=1)
+        for trial in search.ask(40):
+            phase = turn * (trial.config["kind"] == "b")
+            search.tell(trial, math.sin(6.0 * trial.config["x"] + phase))
+        (one,) = attention_maps(search.history, "attnbo")
+        assert one.labels == ("kind=a", "kind=b")
+        shares.append(one.weights[0][1])
+    assert shares[0] > shares[1]
+
+
 def test_maps_of_the_best_subspaces(folder: Path) -> None:
     history = history_of(folder)
-    maps = attention_maps(history, "attnbo", n_maps=2)
-    assert [one.trial.id for one in maps] == [t.id for t in best_per_subspace(history)[:2]]
+    units, *maps = attention_maps(history, "attnbo", {"attention": "features"}, n_maps=3)
+    assert units.kind == "units"
+    assert [one.trial and one.trial.id for one in maps] == [
+        t.id for t in best_per_subspace(history)[:2]
+    ]
     for one in maps:
+        assert one.trial is not None
         n = history.subspace(one.trial).n_parameters
         assert len(one.labels) == len(one.weights) == n
         assert all(sum(row) == pytest.approx(1.0, abs=1e-4) for row in one.weights)
-        assert not one.is_trained
+        assert one.kind == "fixed encoder"
     assert "kernel_size[2]" in maps[0].labels
 
 
@@ -42,8 +78,8 @@ def test_best_per_subspace_by_mode(tmp_path: Path) -> None:
 def test_the_papers_encoder_is_trained_on_the_history(tmp_path: Path) -> None:
     history = history_of(make_folder(tmp_path / "paper", 4, "svm"))
     trained = attention_maps(history, "attnbo", {"preset": "paper"}, n_maps=1)[0]
-    fixed = attention_maps(history, "attnbo", n_maps=1)[0]
-    assert trained.is_trained
+    fixed = attention_maps(history, "attnbo", {"attention": "features"}, n_maps=2)[1]
+    assert trained.kind == "trained encoder"
     assert all(sum(row) == pytest.approx(1.0, abs=1e-4) for row in trained.weights)
     assert trained.weights != fixed.weights
 
@@ -56,6 +92,11 @@ def test_reasons_to_have_none(folder: Path) -> None:
         attention_maps(history, "attnbo", {"attention": "off"})
     with pytest.raises(NoAttentionError, match="fewer than two results"):
         attention_maps(Search("svm", method="random").history, "attnbo")
+    flat = Search({"x": {"type": "float", "range": [0, 1]}}, method="random", mode="min")
+    for trial in flat.ask(3):
+        flat.tell(trial, trial.config["x"])
+    with pytest.raises(NoAttentionError, match="no two units of one type"):
+        attention_maps(flat.history, "attnbo")
 
 
 def test_thinning_keeps_the_best_and_the_order(tmp_path: Path) -> None:

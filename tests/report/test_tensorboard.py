@@ -37,8 +37,8 @@ def test_curve_table_and_maps(folder: Path, tmp_path: Path) -> None:
     curve = [(event.step, event.value) for event in found.Scalars("best/val_accuracy")]
     assert [step for step, _ in curve] == list(range(1, 25))
     assert [value for _, value in curve] == pytest.approx(history.best_so_far())
-    maps = [name for name in found.Tags()["images"] if name.startswith("attention/nums_block=")]
-    assert len(maps) == 4
+    maps = [name for name in found.Tags()["images"] if name.startswith("attention/7 units")]
+    assert len(maps) == 1
     (image,) = found.Images(maps[0])
     assert image.step == len(history.rounds) - 1
     assert image.width > 300

@@ -8,10 +8,24 @@ from nasbo.report.drawing import Drawing, Heat, Shape, Words, shorten_start, sho
 from nasbo.report.study import Figure, NoDataError, Study, value_of
 
 PANEL, MAP, LARGEST_CELL = 590.0, 450.0, 40.0
+_TOKENS = (
+    "Row i shows what token i attends to in the encoder's first block, mean of its heads, for the "
+    "best config of each of the best subspaces. "
+)
+_MEANINGS = {
+    "units": "Row i shows where unit i (the parameters of a branch, a block of a network) looks "
+    "for results that tell something about its own: all attention on itself means that nothing is "
+    "shared, an even row that the units are alike. Learned from this sweep's results.",
+    "trained encoder": _TOKENS
+    + "The encoder was trained on this sweep's results for this picture.",
+    "fixed encoder": _TOKENS
+    + "The encoder of this sweep's surrogate is fixed: the map shows the structure that its "
+    "features compare configs by, not something learned from the results.",
+}
 
 
 def draw_attention(study: Study) -> Figure:
-    """Two maps to a row: the best config of each of the best subspaces."""
+    """Two maps to a row."""
     sweep = study.sweep
     try:
         maps = attention_maps(study.history, sweep.method, sweep.method_options, sweep.seed)
@@ -41,9 +55,10 @@ def _panel(study: Study, one: AttentionMap, left: float, top: float) -> list[Sha
     cell = _cell(one)
     size = max(5.5, min(11.0, cell * 0.86))
     x, y = left + 118, top + 36
-    value = number_text(value_of(one.trial), 5)
-    place = shorten_start(study.history.subspace(one.trial).id, 40)
-    title = f"{place}: trial {one.trial.id}, {study.metric} {value}"
+    title = shorten_start(one.title, 60)
+    if one.trial is not None:
+        value = number_text(value_of(one.trial), 5)
+        title = f"{shorten_start(one.title, 40)}: trial {one.trial.id}, {study.metric} {value}"
     shapes: list[Shape] = [
         Words(left + 8, top + 18, title, 13, "ink", is_bold=True),
         Heat(x, y, cell, one.weights, one.labels),
@@ -57,14 +72,6 @@ def _panel(study: Study, one: AttentionMap, left: float, top: float) -> list[Sha
 
 
 def _caption(maps: list[AttentionMap]) -> str:
-    what = (
-        "Row i shows what token i attends to in the encoder's first block, mean of its heads, for "
-        "the best config of each of the best subspaces; a stronger colour is more "
-        "attention, full colour the largest of a map. "
-    )
-    if maps[0].is_trained:
-        return what + "The encoder was trained on this sweep's results for this picture."
-    return what + (
-        "The encoder of this sweep's surrogate is fixed: the map shows the structure that its "
-        "features compare configs by, not something learned from the results."
-    )
+    kinds = dict.fromkeys(one.kind for one in maps)
+    colours = "A stronger colour is more attention, full colour the largest of a map."
+    return " ".join([*(_MEANINGS[kind] for kind in kinds), colours])
