@@ -364,23 +364,42 @@ def best_of(folder: Path) -> Trial:
     return history.best
 
 
-def export_csv(folder: Path) -> str:
-    """A row per trial: number, round, subspace, source, state, value, then the parameters.
+EXPORTED = ("trial", "round", "subspace", "source", "state", "value", "n_values", "repeat_of")
+
+
+def export_rows(folder: Path) -> list[dict[str, Any]]:
+    """A row per trial: number, round, subspace, source, state, value, and its ``config``.
 
     The value of a trial with repeats is the mean of ``n_values``; a repeat's own row says by
     ``repeat_of`` whose it is.
     """
     _, history = read_history(folder)
-    names = list(history.space.names)
+    return [
+        {
+            "trial": trial.id,
+            "round": trial.round,
+            "subspace": history.subspace(trial).id,
+            "source": trial.source,
+            "state": trial.cause or trial.state,
+            "value": trial.value,
+            "n_values": len(trial.values),
+            "repeat_of": trial.repeat_of,
+            "config": trial.config,
+        }
+        for trial in history.trials
+    ]
+
+
+def export_csv(folder: Path) -> str:
+    """The same as a table, with a column per parameter."""
+    _, space = open_folder(folder)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    columns = ["trial", "round", "subspace", "source", "state", "value", "n_values", "repeat_of"]
-    writer.writerow([*columns, *names])
-    for trial in history.trials:
-        state = trial.cause or trial.state
-        row = [trial.id, trial.round, history.subspace(trial).id, trial.source, state, trial.value]
-        row += [len(trial.values), trial.repeat_of]
-        writer.writerow([*row, *(_cell(trial.config.get(name)) for name in names)])
+    writer.writerow([*EXPORTED, *space.names])
+    for row in export_rows(folder):
+        config = row["config"]
+        cells = (_cell(config.get(name)) for name in space.names)
+        writer.writerow([*(row[name] for name in EXPORTED), *cells])
     return text.getvalue()
 
 

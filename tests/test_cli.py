@@ -163,6 +163,10 @@ def test_status_best_and_export(folder: Path) -> None:
     best = json.loads(_call("best", folder, "--json").stdout)
     assert best == {"trial": 0, "value": 0.0, "config": found["best"]["config"]}
     assert "best: trial 0, value 0" in _call("best", folder).stdout
+    exported = json.loads(_call("export", folder, "--json").stdout)
+    assert [row["trial"] for row in exported] == [0, 1, 2]
+    assert exported[0]["config"] == best["config"]
+    assert _call("export", folder, "--json", "--csv").exit_code == 2
     rows = _call("export", folder, "--csv").stdout.splitlines()
     columns = "trial,round,subspace,source,state,value,n_values,repeat_of"
     assert rows[0] == f"{columns},C,kernel,degree,gamma"

@@ -251,9 +251,15 @@ def best(folder: Path, as_json: bool) -> None:
 
 @click.command()
 @click.argument("folder", metavar="DIR", type=SweepFolder())
-@click.option("--csv", "as_csv", is_flag=True, help="CSV (the only format so far).")
-def export(folder: Path, as_csv: bool) -> None:
+@click.option("--csv", "as_csv", is_flag=True, help="As CSV, which is the default.")
+@click.option("--json", "as_json", is_flag=True, help="As a JSON list; lists stay lists.")
+def export(folder: Path, as_csv: bool, as_json: bool) -> None:
     """Print a row per trial: trial, round, subspace, source, state, value, the parameters."""
-    from nasbo.sweep import export_csv
+    from nasbo.sweep import export_csv, export_rows
 
-    click.echo(export_csv(folder), nl=False)
+    if as_csv and as_json:
+        raise click.UsageError("--csv or --json, not both")
+    if as_json:
+        click.echo(json.dumps(export_rows(folder)))
+    else:
+        click.echo(export_csv(folder), nl=False)
