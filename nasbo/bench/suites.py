@@ -79,7 +79,9 @@ SUITES: dict[str, Suite] = {
         "Jenatton's functions: small and large, centred and shifted, shared and not, 10 seeds",
         (
             Part(
-                (*JENATTON, "jenatton_small_unshared", "jenatton_large_unshared"), ALL_METHODS, 10
+                (*JENATTON, "jenatton_small_unshared", "jenatton_large_unshared"),
+                (*ALL_METHODS, "tree", "arc"),
+                10,
             ),
         ),
     ),
