@@ -96,10 +96,10 @@ SUITES: dict[str, Suite] = {
         has_claims=True,
     ),
     "casmopolitan": Suite(
-        "choices and numbers mixed: func2C, func3C, Ackley-53, 200 evaluations, 5 seeds",
+        "choices and numbers mixed: func2C, func3C, Ackley-53, pest control, 200 evaluations, 5 seeds",
         (
             Part(
-                ("func2c", "func3c", "ackley53"),
+                ("func2c", "func3c", "ackley53", "pest_control"),
                 ("casmopolitan", "attnbo", "tpe", "random"),
                 5,
                 Protocol(trials=180, design=20),
