@@ -96,7 +96,7 @@ SUITES: dict[str, Suite] = {
         has_claims=True,
     ),
     "casmopolitan": Suite(
-        "choices and numbers mixed: func2C, func3C, Ackley-53, pest control, 200 evaluations, 5 seeds",
+        "choices and numbers mixed, 200 evaluations, 5 seeds",
         (
             Part(
                 ("func2c", "func3c", "ackley53", "pest_control"),

@@ -29,8 +29,17 @@ from nasbo.trainer import cause_of, load_trainer
 from nasbo.tune.preparation import prepare_node
 
 TIMEOUT_FILE, WORKER_FILE = "timeout.txt", "worker.json"
-HOME = os.getcwd()
-"""Where the worker started: the shipped working directory, if there is one. Tune leaves it."""
+
+
+def _home() -> str:
+    """Where the worker started: the shipped working directory, if there is one. Tune leaves it."""
+    try:
+        return os.getcwd()
+    except FileNotFoundError:  # a second node of this host has just unpacked it anew
+        return os.environ["PWD"]
+
+
+HOME = _home()
 VALUE, CAUSE, MESSAGE = "nasbo_value", "nasbo_cause", "nasbo_message"
 
 

@@ -43,7 +43,7 @@ def main() -> int:
                 console.print(f"seed {seed}: {dict(found.faults)}, clean: {found.is_clean}")
                 total += found
         if chosen.only in (None, "nodes"):
-            found, delays = break_nodes(Path(place) / "nodes", 0, chosen.node_faults, 120)
+            found, delays = break_nodes(Path(place) / "nodes", 0, chosen.node_faults, 240)
             console.print(f"nodes: {dict(found.faults)}, clean: {found.is_clean}")
             console.print(f"from fault to requeue: {describe(delays)}")
             total += found

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import statistics
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -34,6 +36,7 @@ class LocalCluster:
             initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False}
         )
         self.nodes: list[Any] = []
+        self._places: list[str] = []
         for _ in range(n_nodes):
             self.add()
 
@@ -42,7 +45,10 @@ class LocalCluster:
         return str(self._cluster.address)
 
     def add(self) -> None:
-        self.nodes.append(self._cluster.add_node(num_cpus=2))
+        """One more, with files of its own: else it would unpack shipped code under the others."""
+        self._places.append(tempfile.mkdtemp(prefix="nb"))
+        node = self._cluster.add_node(num_cpus=2, temp_dir=self._places[-1])
+        self.nodes.append(node)
 
     def kill(self, node: Any) -> None:
         """The raylet and its workers vanish at once, as in a power cut."""
@@ -60,6 +66,8 @@ class LocalCluster:
 
     def shutdown(self) -> None:
         self._cluster.shutdown()
+        for place in self._places:
+            shutil.rmtree(place, ignore_errors=True)
 
 
 def _raylet(node: Any) -> int:
