@@ -10,8 +10,7 @@ from typing import Any
 
 from nasbo.history import History
 from nasbo.journal import read_events
-from nasbo.sweep import JOURNAL_FILE, read_history
-from nasbo.tune.trial import trial_folder
+from nasbo.sweep import JOURNAL_FILE, read_history, trial_folder
 
 N_STEPS = 6
 
