@@ -9,6 +9,7 @@ paper, appendix D). That of the preset ``paper`` is trained on the history first
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 48
 """The paper's deep kernel is trained on so many rows at most: a picture should not take minutes."""
+MAX_UNIT_ROWS = 150
+"""Enough to find how units share, and a second instead of four at a thousand rows."""
 MAX_MAPS = 4
 
 
@@ -75,9 +78,9 @@ def attention_maps(
     if options.get("attention", "on") in ("off", False):
         raise NoAttentionError("the sweep was run with attention=off")
     if options.get("preset", "default") == "paper":
-        trained = _fitted(history, options, seed, _thin(history.rows()))
+        trained = _fitted(history, options, seed, MAX_ROWS)
         return [_map_of_tokens(history, trial, trained, "trained encoder") for trial in best]
-    surrogate = _fitted(history, options, seed, history.rows())
+    surrogate = _fitted(history, options, seed, MAX_UNIT_ROWS)
     maps = _unit_maps(surrogate)
     if (encoder := surrogate.encode) is not None:
         maps += [_map_of_tokens(history, trial, encoder, "fixed encoder") for trial in best]
@@ -98,15 +101,15 @@ def best_per_subspace(history: History) -> list[Trial]:
     return [trial for _, trial in ordered]
 
 
-def _fitted(
-    history: History, options: dict[str, Any], seed: int, rows: Sequence[tuple[Trial, float]]
-) -> Any:
-    """The sweep's surrogate."""
-    from nasbo.methods.attnbo import AttnBO  # takes seconds to import
+def _fitted(history: History, options: dict[str, Any], seed: int, n_rows: int) -> Any:
+    """The sweep's surrogate, which has seen so many rows at most."""
+    with warnings.catch_warnings():  # of torch, about what gpytorch does
+        warnings.simplefilter("ignore", FutureWarning)
+        from nasbo.methods.attnbo import AttnBO  # takes seconds to import
 
     surrogate = AttnBO(history.space, seed, **options).make_surrogate(seed)
     try:
-        surrogate.fit(_observations(history, rows))
+        surrogate.fit(_observations(history, _thin(history.rows(), n_rows)))
     except ArithmeticError as error:
         raise NoAttentionError(f"the surrogate could not be trained: {error}") from error
     return surrogate
@@ -126,13 +129,13 @@ def _observations(history: History, rows: Sequence[tuple[Trial, float]]) -> Any:
     )
 
 
-def _thin(rows: Sequence[tuple[Trial, float]]) -> list[tuple[Trial, float]]:
+def _thin(rows: Sequence[tuple[Trial, float]], n: int = MAX_ROWS) -> list[tuple[Trial, float]]:
     """The best half of what may stay and the others evenly, in the order of the trial numbers."""
-    if len(rows) <= MAX_ROWS:
+    if len(rows) <= n:
         return list(rows)
     ordered = sorted(rows, key=lambda row: (-row[1], row[0].id))
-    best, rest = ordered[: MAX_ROWS // 2], ordered[MAX_ROWS // 2 :]
-    n_rest = MAX_ROWS - len(best)
+    best, rest = ordered[: n // 2], ordered[n // 2 :]
+    n_rest = n - len(best)
     chosen = [rest[place * len(rest) // n_rest] for place in range(n_rest)]
     return sorted(best + chosen, key=lambda row: row[0].id)
 
