@@ -125,10 +125,10 @@ def test_pointer_tells_trials_and_lights_them_in_all_figures(
     assert browser.evaluate("document.getElementById('hint').style.visibility") == "hidden"
 
 
-def test_pointer_tells_the_tokens_of_an_attention_map(browser: Browser, report: Path) -> None:
+def test_pointer_tells_the_units_of_an_attention_map(browser: Browser, report: Path) -> None:
     browser.open(report.as_uri())
     _, words = _point_at(browser, "[data-figure=attention] .heat", 0.001, 0.999)
-    assert words.startswith("batch_size\nattends to nums_block: 0.")
+    assert words.startswith("nums_block[7]\nattends to nums_block[1]: 0.")
 
 
 def test_comparison(browser: Browser, tmp_path: Path) -> None:
