@@ -188,13 +188,18 @@ def attempts(events: list[dict[str, Any]]) -> list[tuple[float, float]]:
 def share(
     spans: list[tuple[float, float]], capacity: list[tuple[float, int]], begin: float, end: float
 ) -> float:
-    """Part of the slots' time between two instants that spans fill."""
-    filled = sum(max(min(b, end) - max(a, begin), 0.0) for a, b in spans)
-    marks = [*capacity, (end, 0)]
-    offered = sum(
-        slots * max(min(after, end) - max(at, begin), 0.0)
-        for (at, slots), (after, _) in itertools.pairwise(marks)
-    )
+    """Part of the slots' time between two instants that spans fill.
+
+    Spans beyond the slots (trials of a dead host that nobody has missed yet) fill nothing.
+    """
+    instants = {begin, end, *(at for at, _ in capacity), *(at for span in spans for at in span)}
+    marks = sorted(at for at in instants if begin <= at <= end)
+    filled = offered = 0.0
+    for left, right in itertools.pairwise(marks):
+        slots = max(((at, n) for at, n in capacity if at <= left), default=(left, 0))[1]
+        running = sum(a <= left and right <= b for a, b in spans)
+        offered += slots * (right - left)
+        filled += min(running, slots) * (right - left)
     return filled / offered
 
 
