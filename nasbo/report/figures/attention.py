@@ -55,7 +55,7 @@ def _panel(study: Study, one: AttentionMap, left: float, top: float) -> list[Sha
     cell = _cell(one)
     size = max(5.5, min(11.0, cell * 0.86))
     x, y = left + 118, top + 36
-    title = shorten_start(one.title, 60)
+    title = shorten_text(one.title, 60)
     if one.trial is not None:
         value = number_text(value_of(one.trial), 5)
         title = f"{shorten_start(one.title, 40)}: trial {one.trial.id}, {study.metric} {value}"
