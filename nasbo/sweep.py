@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import platform
 import shutil
@@ -362,48 +360,3 @@ def best_of(folder: Path) -> Trial:
     if history.best is None:
         raise NasboError(f"{folder}: nothing has finished yet")
     return history.best
-
-
-EXPORTED = ("trial", "round", "subspace", "source", "state", "value", "n_values", "repeat_of")
-
-
-def export_rows(folder: Path) -> list[dict[str, Any]]:
-    """A row per trial: number, round, subspace, source, state, value, and its ``config``.
-
-    The value of a trial with repeats is the mean of ``n_values``; a repeat's own row says by
-    ``repeat_of`` whose it is.
-    """
-    _, history = read_history(folder)
-    return [
-        {
-            "trial": trial.id,
-            "round": trial.round,
-            "subspace": history.subspace(trial).id,
-            "source": trial.source,
-            "state": trial.cause or trial.state,
-            "value": trial.value,
-            "n_values": len(trial.values),
-            "repeat_of": trial.repeat_of,
-            "config": trial.config,
-        }
-        for trial in history.trials
-    ]
-
-
-def export_csv(folder: Path) -> str:
-    """The same as a table, with a column per parameter."""
-    _, space = open_folder(folder)
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*EXPORTED, *space.names])
-    for row in export_rows(folder):
-        config = row["config"]
-        cells = (_cell(config.get(name)) for name in space.names)
-        writer.writerow([*(row[name] for name in EXPORTED), *cells])
-    return text.getvalue()
-
-
-def _cell(value: Any) -> Any:
-    if isinstance(value, list):
-        return " ".join("-" if item is None else str(item) for item in value)
-    return value

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from nasbo.errors import JournalError, NasboError, SpaceError, SweepError
+from nasbo.report.export import export_csv
 from nasbo.search import Search
 from nasbo.start import parse_duration, parse_pairs
 from nasbo.sweep import (
@@ -20,9 +21,9 @@ from nasbo.sweep import (
     Sweep,
     best_of,
     create_folder,
-    export_csv,
     make_sweep,
     open_folder,
+    read_history,
     read_settings,
     status,
 )
@@ -160,7 +161,7 @@ def test_status_of_a_sweep_that_has_not_begun(tmp_path: Path) -> None:
 
 
 def test_export(folder: Path) -> None:
-    rows = list(csv.DictReader(io.StringIO(export_csv(folder))))
+    rows = list(csv.DictReader(io.StringIO(export_csv(read_history(folder)[1]))))
     first = ["trial", "round", "subspace", "source", "state", "value", "n_values", "repeat_of"]
     assert list(rows[0]) == [*first, "C", "kernel", "degree", "gamma"]
     assert [row["trial"] for row in rows] == [str(number) for number in range(9)]
@@ -176,7 +177,7 @@ def test_export_of_lists(tmp_path: Path) -> None:
     journal = tmp_path / "run" / JOURNAL_FILE
     with Search("nas_cifar10_conditional", method="random", journal=journal) as search:
         (trial,) = search.ask(1)
-    (row,) = csv.DictReader(io.StringIO(export_csv(tmp_path / "run")))
+    (row,) = csv.DictReader(io.StringIO(export_csv(read_history(tmp_path / "run")[1])))
     ratios = ["-" if ratio is None else str(ratio) for ratio in trial.config["expand_ratio"]]
     assert row["expand_ratio"].split(" ") == ratios
 

@@ -255,11 +255,13 @@ def best(folder: Path, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="As a JSON list; lists stay lists.")
 def export(folder: Path, as_csv: bool, as_json: bool) -> None:
     """Print a row per trial: trial, round, subspace, source, state, value, the parameters."""
-    from nasbo.sweep import export_csv, export_rows
+    from nasbo.report.export import export_csv, export_rows
+    from nasbo.sweep import read_history
 
     if as_csv and as_json:
         raise click.UsageError("--csv or --json, not both")
+    _, history = read_history(folder)
     if as_json:
-        click.echo(json.dumps(export_rows(folder)))
+        click.echo(json.dumps(export_rows(history)))
     else:
-        click.echo(export_csv(folder), nl=False)
+        click.echo(export_csv(history), nl=False)

@@ -27,6 +27,7 @@ from nasbo.space import Space, load_space
 from nasbo.surrogates.base import as_batches
 from tests.conftest import SPACES
 from tests.contracts.test_methods import after_design, check, objective
+from tests.methods import taste
 
 SHAPES = sorted(set(SPACES) - {"finite"})
 PEERS = ["hyperopt", pytest.param("hierarchical", marks=pytest.mark.slow)]
@@ -42,23 +43,14 @@ def search_with(label: str, space: Space, seed: int = 0) -> Search:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_hyperopt_suggests_valid_new_configs_of_its_own(shape: str) -> None:
+@pytest.mark.parametrize(("peer", "n"), [("hyperopt", 3), ("hierarchical", 2)])
+def test_peers_suggest_valid_new_configs_of_their_own(peer: str, n: int, shape: str) -> None:
     space = load_space(SPACES[shape])
-    search = search_with("hyperopt", space)
-    asked = search.ask(3)
+    search = search_with(peer, space)
+    asked = search.ask(n)
     check(space, search)
     reasons = [trial.info.get("reason") for trial in asked]
-    assert [trial.source for trial in asked] == ["model"] * 3, reasons
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_hierarchical_suggests_valid_new_configs_of_its_own(shape: str) -> None:
-    space = load_space(SPACES[shape])
-    search = search_with("hierarchical", space)
-    asked = search.ask(2)
-    check(space, search)
-    reasons = [trial.info.get("reason") for trial in asked]
-    assert [trial.source for trial in asked] == ["model"] * 2, reasons
+    assert [trial.source for trial in asked] == ["model"] * n, reasons
 
 
 @pytest.mark.parametrize("label", PEERS)
@@ -89,15 +81,8 @@ def test_results_decide_what_comes_next(label: str) -> None:
 
 
 def test_hyperopt_asks_for_good_values_more_often() -> None:
-    space = {"x": {"type": "float", "range": [0, 1]}, "c": {"type": "choice", "range": ["a", None]}}
-    search = Search(space, method=parse_method("hyperopt").method, seed=1)
-    for _ in range(40):
-        (trial,) = search.ask(1)
-        penalty = 0.0 if trial.config["c"] is None else 1.0
-        search.tell(trial, (trial.config["x"] - 0.2) ** 2 + penalty)
-    late = search.trials[20:]
-    assert sum(trial.config["c"] is None for trial in late) > 14
-    assert np.median([abs(trial.config["x"] - 0.2) for trial in late]) < 0.2
+    method = parse_method("hyperopt").method
+    taste.check_good_values_are_asked_for(Search(taste.SPACE, method=method, seed=1))
 
 
 def test_hyperopt_is_told_what_happened(any_space: Space) -> None:

@@ -9,6 +9,7 @@ from nasbo.methods.base import Task
 from nasbo.methods.tpe import Tpe
 from nasbo.search import Search
 from nasbo.space import Space, load_space
+from tests.methods import taste
 
 
 def told(space: Space, n: int = 30) -> Task:
@@ -32,15 +33,8 @@ def test_study_holds_results_and_running_configs(any_space: Space) -> None:
 
 @pytest.mark.parametrize("multivariate", [False, True])
 def test_good_values_are_asked_for_more_often(multivariate: bool) -> None:
-    space = {"x": {"type": "float", "range": [0, 1]}, "c": {"type": "choice", "range": ["a", None]}}
-    search = Search(space, method="tpe", seed=1, multivariate=multivariate)
-    for _ in range(40):
-        (trial,) = search.ask(1)
-        penalty = 0.0 if trial.config["c"] is None else 1.0
-        search.tell(trial, (trial.config["x"] - 0.2) ** 2 + penalty)
-    late = search.trials[20:]
-    assert sum(trial.config["c"] is None for trial in late) > 14
-    assert np.median([abs(trial.config["x"] - 0.2) for trial in late]) < 0.2
+    search = Search(taste.SPACE, method="tpe", seed=1, multivariate=multivariate)
+    taste.check_good_values_are_asked_for(search)
 
 
 def test_one_seed_one_answer() -> None:

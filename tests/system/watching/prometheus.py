@@ -11,7 +11,6 @@ import time
 import urllib.parse
 import urllib.request
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 INSTRUCTIONS = (
@@ -68,12 +67,7 @@ class Prometheus:
     def __enter__(self) -> Prometheus:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._process.terminate()
         self._process.wait(timeout=60)
         self._log.close()
