@@ -15,7 +15,8 @@ _TOKENS = (
 _MEANINGS = {
     "units": "Row i shows where unit i (the parameters of a branch, a block of a network) looks "
     "for results that tell something about its own: all attention on itself means that nothing is "
-    "shared, an even row that the units are alike. Learned from this sweep's results.",
+    "shared, an even row that the units are alike. It begins as a guess (nearer units share more) "
+    "and is learned from this sweep's results: with few of them it is still near the guess.",
     "trained encoder": _TOKENS
     + "The encoder was trained on this sweep's results for this picture.",
     "fixed encoder": _TOKENS
@@ -32,12 +33,12 @@ def draw_attention(study: Study) -> Figure:
     except NoAttentionError as error:
         raise NoDataError(str(error)) from error
     drawing = draw_maps(study, maps)
-    return Figure("attention", "Attention", _caption(maps), drawing, is_wide=True)
+    return Figure("attention", "Attention", _caption(maps), drawing, is_wide=len(maps) > 1)
 
 
 def draw_maps(study: Study, maps: list[AttentionMap]) -> Drawing:
     """The maps as one drawing."""
-    drawing = Drawing(2 * PANEL, 0)
+    drawing = Drawing(PANEL * min(len(maps), 2), 0)
     for first in range(0, len(maps), 2):
         pair = maps[first : first + 2]
         for place, one in enumerate(pair):
