@@ -77,7 +77,7 @@ def test_options_reach_the_surrogates() -> None:
     assert sizes[False] == sizes["off"]
     alone = AttnBO(space, structured="off").make_surrogate()
     assert len(alone.priors.means) == 3  # lengthscale, weight, noise
-    assert AttnBO(space, embedding="none").make_surrogate()._encode is not None
+    assert AttnBO(space, embedding="none").make_surrogate().encode is not None
 
 
 def test_round_has_the_best_config_of_every_subspace() -> None:
