@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import logging
 import tempfile
+import warnings
 from typing import Any
+
+import numpy as np
 
 from nasbo.history import config_key
 from nasbo.methods.base import Method, Suggestion, Task
@@ -34,12 +37,15 @@ class Smac(Method):
         super().__init__(space, seed)
         self._smac = import_optional("smac", "smac", "smac")
         self._runs = import_optional("smac.runhistory", "smac", "smac")
+        self._forests = import_optional("smac.model.random_forest", "smac", "smac")
         self._kinds = import_optional("ConfigSpace", "smac", "smac")
 
     def propose(self, task: Task) -> list[Suggestion]:
         taken = task.taken.copy()
         chosen: list[Suggestion] = []
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+            # SMAC takes the mean of no durations for a line of its log.
+            warnings.simplefilter("ignore", RuntimeWarning)
             facade = self._facade(task, folder)
             tries = _TRIES * task.n
             while len(chosen) < task.n and tries:
@@ -66,6 +72,8 @@ class Smac(Method):
         facade = kind(
             scenario,
             target_function=None,
+            model=self._forest(scenario, n_known),
+            acquisition_maximizer=_in_order(kind.get_acquisition_maximizer(scenario)),
             initial_design=kind.get_initial_design(scenario, n_configs=0),
             intensifier=kind.get_intensifier(scenario, max_config_calls=1),
             logging_level=False,
@@ -77,6 +85,24 @@ class Smac(Method):
         for config in task.pending:
             facade.runhistory.add_running_trial(self._trial(space, config))
         return facade
+
+    def _forest(self, scenario: Any, n: int) -> Any:
+        """SMAC's forest for tuning, with room for ``n`` leaves in each tree.
+
+        Of itself it makes room for a million and threads for every prediction: the same trees, at
+        several times the cost.
+        """
+        return self._forests.RandomForest(
+            scenario.configspace,
+            log_y=True,
+            n_trees=10,
+            ratio_features=1.0,
+            min_samples_split=2,
+            min_samples_leaf=1,
+            max_leaf_nodes=max(2, n),
+            n_jobs=1,
+            seed=scenario.seed,
+        )
 
     def _trial(self, space: Any, config: Config) -> Any:
         values = levels_of(self.space.subspace_of(config), config)
@@ -121,3 +147,18 @@ class Smac(Method):
             return kinds.Categorical(flat.name, list(range(parameter.n_levels)))
         last = first + parameter.n_levels - 1
         return kinds.Integer(flat.name, (first, last), log=parameter.log)
+
+
+def _in_order(maximizer: Any) -> Any:
+    """SMAC's maximiser, whose local searches begin in an order that no process changes.
+
+    SMAC takes them from a set of configs, whose order hangs on how Python hashes strings.
+    """
+    local = maximizer._local_search
+    starts = local._get_init_points_from_previous_configs
+
+    def ordered(*given: Any) -> list[Any]:
+        return sorted(starts(*given), key=lambda config: np.nan_to_num(config.get_array()).tolist())
+
+    local._get_init_points_from_previous_configs = ordered
+    return maximizer
