@@ -62,11 +62,13 @@ class History:
         self._open: dict[int, Trial] = {}
         self.rounds: list[Round] = []
         self.budget: int | None = None
+        self.is_exhausted = False
         self.repeating = Repeating()
         self.keys: set[str] = set()
         self._handlers = {
             "settings": self._on_settings,
             "budget": self._on_budget,
+            "exhausted": self._on_exhausted,
             "repeating": self._on_repeating,
             "repeated": self._on_repeated,
             "opened": lambda event: None,
@@ -202,7 +204,11 @@ class History:
         self.repeating = Repeating(event.get("repeats", 0), event.get("repeat_top", 3))
 
     def _on_budget(self, event: Event) -> None:
-        self.budget = event["trials"]
+        self.budget, self.is_exhausted = event["trials"], False
+
+    def _on_exhausted(self, event: Event) -> None:
+        """The method had no config left to suggest."""
+        self.is_exhausted = True
 
     def _on_repeating(self, event: Event) -> None:
         self.repeating = Repeating(event["repeats"], event["top"])

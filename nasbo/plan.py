@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,15 @@ from rich.console import Console
 from nasbo.errors import SweepError
 from nasbo.forecast import SECONDS
 from nasbo.history import json_safe
+from nasbo.methods import make_method
 from nasbo.methods.feasible import first_allowed
 from nasbo.space import Space, load_space
-from nasbo.sweep import Sweep, limits_of, make_sweep, read_settings
+from nasbo.storage.mirror import open_named, shown
+from nasbo.sweep import Sweep, limits_of, make_sweep, open_folder, read_history, read_settings
 from nasbo.trainer import Trainer, TrainerSummary, load_trainer
+
+MAY_DIFFER = {"space", "trials", "address", "storage_path", "working_folder", "provenance"}
+"""Settings that say where a sweep runs and how long, not what it is."""
 
 
 def prepare(file: str, given: Mapping[str, Any], console: Console) -> tuple[Sweep, Space]:
@@ -35,6 +40,27 @@ def prepare(file: str, given: Mapping[str, Any], console: Console) -> tuple[Swee
     check_options(sweep, trainer)
     _check_constraints(sweep, space, trainer, console)
     return sweep, space
+
+
+def check_search(sweep: Sweep, space: Space) -> None:
+    """A method that cannot be made, or no sweep to learn from, is said before anything begins."""
+    make_method(sweep.method, space, sweep.seed, **sweep.method_options)
+    if sweep.warm_start is not None:
+        read_history(open_named(sweep.warm_start))
+
+
+def check_same(folder: Path, sweep: Sweep, space: Space) -> None:
+    """A folder is continued by the settings that it holds: others are refused, not ignored."""
+    held, held_space = open_folder(folder)
+    if held_space.fingerprint() != space.fingerprint():
+        raise SweepError(f"{shown(folder)} holds a sweep over another space: name another --dir")
+    before, now = asdict(held), asdict(sweep)
+    for name in sorted(before.keys() - MAY_DIFFER):
+        if before[name] != now[name]:
+            raise SweepError(
+                f"{shown(folder)} holds a sweep with {name} = {before[name]!r}, not "
+                f"{now[name]!r}: name another --dir, or leave {name} as it was"
+            )
 
 
 def check_options(sweep: Sweep, trainer: Trainer) -> None:

@@ -27,5 +27,10 @@ def due_repeats(history: History) -> list[Trial]:
 
 
 def is_complete(history: History, budget: int) -> bool:
-    """Whether all trials of the budget have ended, and all repeats that are due."""
-    return history.n_ended >= budget and not history.open_trials and not due_repeats(history)
+    """Whether all trials of the budget have ended, and all repeats that are due.
+
+    A space that had no config left within that budget needs no more trials.
+    """
+    is_used_up = history.is_exhausted and budget <= (history.budget or budget)
+    is_enough = is_used_up or history.n_ended >= budget
+    return is_enough and not history.open_trials and not due_repeats(history)

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from nasbo.history import Trial
+from nasbo.history import Trial, event
 from nasbo.loop import design_left, next_round_size
 from nasbo.methods import Suggestion
 from nasbo.repeats import due_repeats
@@ -56,7 +56,6 @@ class Rounds:
     ) -> None:
         self.search = search
         self.schedule = schedule
-        self.is_exhausted = False
         self._screen = screen
         self._cost = cost
         self._waiting: deque[int] = deque()
@@ -71,7 +70,7 @@ class Rounds:
     @property
     def is_done(self) -> bool:
         """Whether everything has been handed out."""
-        return not self._waiting and (self.left == 0 or self.is_exhausted)
+        return not self._waiting and (self.left == 0 or self.search.history.is_exhausted)
 
     def wanted(self, slots: int | None) -> int:
         """How many configs the method should decide on now; 0 for none.
@@ -79,7 +78,7 @@ class Rounds:
         Args:
             slots: how many trials can run at once; ``None`` if nobody knows.
         """
-        if self._waiting or self._repeat() or self.is_exhausted or self.left == 0:
+        if self._waiting or self._repeat() or self.search.history.is_exhausted or self.left == 0:
             return 0
         n = self._async_size(slots) if self.schedule.kind == "async" else self._round_size(slots)
         return n if self.left is None else min(n, self.left)
@@ -87,7 +86,7 @@ class Rounds:
     def add(self, suggestions: list[Suggestion], seconds: float, unseen: Sequence[int]) -> None:
         """Queue what the method decided; nothing at all means that the space is used up."""
         if not suggestions:
-            self.is_exhausted = True
+            self.search.record(event("exhausted"))
             return
         self._queue(self.search.add_round(suggestions, seconds, unseen))
 

@@ -17,7 +17,14 @@ from rich.console import Console
 from nasbo.errors import SweepError
 from nasbo.forecast import draw_forecast, sweep_length
 from nasbo.history import History, Repeating, event
-from nasbo.plan import calibrated, check_provenance, prepare, provenance_of
+from nasbo.plan import (
+    calibrated,
+    check_provenance,
+    check_same,
+    check_search,
+    prepare,
+    provenance_of,
+)
 from nasbo.repeats import is_complete
 from nasbo.report.forecast import describe_forecast, describe_length
 from nasbo.report.plots import plot_best_so_far
@@ -26,9 +33,8 @@ from nasbo.report.result import describe_best
 from nasbo.report.tensorboard import TensorboardLog
 from nasbo.search import Search
 from nasbo.space import Space
-from nasbo.storage.mirror import open_journal, open_mirror, push, shown
-from nasbo.storage.place import is_url
-from nasbo.sweep import Sweep, create_folder, limits_of, open_folder, read_history
+from nasbo.storage.mirror import open_journal, open_named, push, shown
+from nasbo.sweep import SETTINGS_FILE, Sweep, create_folder, limits_of, open_folder, read_history
 from nasbo.trainer import Trainer, load_trainer
 
 EXIT_CODES = {"finished": 0, "stopped": 0, "failed": 1, "lost": 3, "interrupted": 130}
@@ -47,6 +53,7 @@ class Display:
 def start_sweep(file: str, folder: Path | None, given: Mapping[str, Any], display: Display) -> int:
     """Begin a sweep; the exit code is 0 if it ended by itself, 130 if it was interrupted."""
     sweep, space = prepare(file, parsed(given), display.console)
+    check_search(sweep, space)
     sweep = replace(sweep, provenance=provenance_of(sweep, display.console))
     folder = folder or open_named(default_folder(sweep))
     is_named = sweep.address not in ("auto", "local")  # else it means another one elsewhere
@@ -54,9 +61,18 @@ def start_sweep(file: str, folder: Path | None, given: Mapping[str, Any], displa
     return run_in_words(folder, sweep, space, None, display)
 
 
+def start_or_resume(file: str, folder: Path, given: Mapping[str, Any], display: Display) -> int:
+    """Begin a sweep, or continue it if the folder holds it already."""
+    if not (folder / SETTINGS_FILE).exists():
+        return start_sweep(file, folder, given, display)
+    check_same(folder, *prepare(file, parsed(given), display.console))
+    return resume_sweep(folder, given.get("trials"), display, given.get("address"))
+
+
 def plan_sweep(file: str, given: Mapping[str, Any], console: Console) -> int:
     """Say what a sweep would cost, and begin nothing."""
     sweep, space = prepare(file, parsed(given), console)
+    check_search(sweep, space)
     limits = limits_of(sweep)
     forecast = draw_forecast(space, calibrated(sweep, space, console), limits, N_FORECAST)
     what = f"{sweep.trials} trials of {sweep.trainer} on {Path(sweep.space).stem}"
@@ -79,11 +95,6 @@ def default_folder(sweep: Sweep) -> str:
     """Where a sweep goes for which no folder was named: a path, or a URL."""
     name = f"{Path(sweep.space).stem}-{time.strftime('%Y%m%d-%H%M%S')}"
     return f"{(sweep.storage_path or 'runs').rstrip('/')}/{name}"
-
-
-def open_named(name: str) -> Path:
-    """The folder of a path or a URL; that of a URL is a mirror on this machine."""
-    return open_mirror(name) if is_url(name) else Path(name)
 
 
 def resume_sweep(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import shutil
@@ -126,6 +127,7 @@ def _rules(sweep: Sweep) -> list[tuple[str, bool]]:
         (f"0 < share <= 1 must hold, but got {sweep.share!r}", 0 < sweep.share <= 1),
         *_resource_rules(sweep),
         (f"seed must be an integer >= 0, got {sweep.seed!r}", _is_count(sweep.seed, 0)),
+        (f"stop_at must be a number, got {sweep.stop_at!r}", _is_number(sweep.stop_at)),
         (f"repeats >= 0 must hold, but got {sweep.repeats!r}", _is_count(sweep.repeats, 0)),
         (f"repeat_top >= 1 must hold, but got {sweep.repeat_top!r}", _is_count(sweep.repeat_top)),
         (
@@ -201,8 +203,12 @@ def _are_amounts(resources: Any) -> bool:
 
 
 def _is_time(value: Any) -> bool:
+    return value is None or (_is_number(value) and value > 0)
+
+
+def _is_number(value: Any) -> bool:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return value is None or (is_number and value > 0)
+    return value is None or (is_number and math.isfinite(value))
 
 
 def read_settings(path: str | os.PathLike[str]) -> dict[str, Any]:

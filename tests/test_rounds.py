@@ -166,7 +166,7 @@ def test_used_up_space(finite_space: Space) -> None:
     while desk.full_round(2):
         pass
     assert desk.search.history.n_suggested == 5
-    assert desk.rounds.is_exhausted
+    assert desk.rounds.search.history.is_exhausted
     assert desk.rounds.is_done
 
 

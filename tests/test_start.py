@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
 
-from nasbo.errors import SweepError
+from nasbo.errors import NasboError, SweepError
 from nasbo.search import Search
-from nasbo.start import PLOT_FILE, Display, parse_duration, resume_sweep, show_best
+from nasbo.start import (
+    PLOT_FILE,
+    Display,
+    parse_duration,
+    resume_sweep,
+    show_best,
+    start_or_resume,
+    start_sweep,
+)
 from nasbo.sweep import JOURNAL_FILE, Sweep, create_folder
+
+DISPLAY = Display(Console(quiet=True))
 
 
 def finished(folder: Path, trainer: str = "tests.tune.toy:simulation") -> Path:
@@ -49,6 +60,34 @@ def test_fewer_trials_than_there_are_is_refused(tmp_path: Path) -> None:
     folder = finished(tmp_path / "s")
     with pytest.raises(SweepError, match="--trials must be at least 9"):
         resume_sweep(folder, 5, Display(Console()))
+
+
+def test_a_method_or_a_warm_start_that_cannot_be_leaves_no_folder(tmp_path: Path) -> None:
+    given = {"trainer": "tests.tune.toy:simulation", "warm_start": str(tmp_path / "nothing")}
+    with pytest.raises(NasboError, match="unknown method 'nope'"):
+        start_sweep("simulation", tmp_path / "s", {**given, "method": "nope"}, DISPLAY)
+    with pytest.raises(SweepError, match="nothing holds no sweep"):
+        start_sweep("simulation", tmp_path / "s", given, DISPLAY)
+    assert not (tmp_path / "s").exists()
+
+
+def test_continuing_takes_the_same_settings_only(tmp_path: Path) -> None:
+    folder = finished(tmp_path / "s")
+    given = {"trainer": "tests.tune.toy:simulation", "method": "random", "trials": 9}
+
+    def again(space: str = "simulation", **changes: Any) -> int:
+        return start_or_resume(space, folder, {**given, **changes}, DISPLAY)
+
+    assert again() == 0
+    assert again(address="auto", trials=9) == 0
+    with pytest.raises(SweepError, match="method = 'random', not 'attnbo': name another --dir"):
+        again(method="attnbo")
+    with pytest.raises(SweepError, match="cpus_per_trial = 1, not 2"):
+        again(cpus_per_trial=2)
+    with pytest.raises(SweepError, match="a sweep over another space"):
+        again("svm")
+    with pytest.raises(NasboError, match="does_not_exist"):
+        again("does_not_exist.yaml")
 
 
 def test_a_foreign_folder_brings_no_code_of_its_own(

@@ -38,6 +38,8 @@ GOOD = {"space": "svm", "trainer": "own:train"}
         ({"trials": 2.5}, "trials >= 1 must hold, but got 2.5"),
         ({"trials": True}, "trials >= 1"),
         ({"batch": 0}, "batch >= 1 must hold, but got 0"),
+        ({"stop_at": "1e-3"}, "stop_at must be a number, got '1e-3'"),
+        ({"stop_at": float("nan")}, "stop_at must be a number, got nan"),
         ({"slots": 0}, "slots must be a number >= 1 or auto, got 0"),
         ({"slots": "many"}, "got 'many'"),
         ({"mode": "up"}, "mode must be min or max, got 'up'"),

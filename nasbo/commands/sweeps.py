@@ -111,14 +111,13 @@ def run(
     Watch it here, in Ray's dashboard (its address is printed), by nasbo status DIR --watch or,
     with --live-report 8787, in a browser.
     """
-    from nasbo.start import Display, plan_sweep, resume_sweep, start_sweep
-    from nasbo.sweep import SETTINGS_FILE
+    from nasbo.start import Display, plan_sweep, start_or_resume, start_sweep
 
     if dry_run:
         sys.exit(plan_sweep(file, given, console()))
     display = Display(console(), live_report)
-    if or_resume and folder is not None and (folder / SETTINGS_FILE).exists():
-        sys.exit(resume_sweep(folder, given["trials"], display, given["address"]))
+    if or_resume and folder is not None:
+        sys.exit(start_or_resume(file, folder, given, display))
     sys.exit(start_sweep(file, folder, given, display))
 
 

@@ -95,6 +95,11 @@ def manifests(order: Order) -> list[dict[str, Any]]:
         SweepError: the pods could not see the folder, or a field is not in the given CRD.
     """
     values = dict(order.values)
+    if not is_url(order.folder) and not values.get("volume_claim"):
+        raise SweepError(
+            f"--dir must be a URL, or -v volume_claim=NAME must bring a disk to every pod: on the "
+            f"pods' own disks {order.folder} would be lost with them"
+        )
     if not is_url(order.folder) and not order.folder.startswith(f"{values['mount_path']}/"):
         raise SweepError(
             f"--dir must be a URL, or lie below mount_path ({values['mount_path']}), which the "

@@ -88,7 +88,9 @@ def make_order(request: Request) -> Order:
     working_dir = Path.cwd()
     sweep, _ = prepare(request.file, parsed(request.given), Console(stderr=True))
     folder = request.folder or default_folder(sweep)
-    if not is_url(folder):
+    if is_url(folder):
+        folder = folder.rstrip("/")
+    else:
         folder = str((working_dir / Path(folder).expanduser()).resolve())
     file = _inside(find_space_file(request.file), working_dir, request.file)
     _inside(Path(sweep.space), working_dir, request.file)

@@ -11,7 +11,7 @@ from pathlib import Path
 from nasbo.errors import SweepError
 from nasbo.journal import Journal, is_locked
 from nasbo.storage.lease import is_held
-from nasbo.storage.place import Place
+from nasbo.storage.place import Place, is_url
 from nasbo.storage.remote_journal import RemoteJournal, fetch_journal
 
 REMOTE_FILE = ".remote"
@@ -37,6 +37,11 @@ def open_mirror(url: str) -> Path:
     (folder / REMOTE_FILE).write_text(place.url, encoding="utf-8")
     pull(folder)
     return folder
+
+
+def open_named(name: str) -> Path:
+    """The folder of a path or a URL; that of a URL is a mirror on this machine."""
+    return open_mirror(name) if is_url(name) else Path(name)
 
 
 def place_of(folder: str | os.PathLike[str]) -> Place | None:

@@ -27,7 +27,7 @@ from nasbo.history import History
 from nasbo.job import job_metadata, sweep_name
 from nasbo.search import Search
 from nasbo.space import Space
-from nasbo.storage.mirror import place_of
+from nasbo.storage.mirror import open_named, place_of
 from nasbo.sweep import Sweep, read_history
 from nasbo.trainer import Trainer, load_trainer
 from nasbo.tune.cluster import connect, is_shipped
@@ -211,13 +211,14 @@ def _warm_start(search: Search, sweep: Sweep) -> None:
     """Take in the finished trials of another sweep that belong to this space."""
     if sweep.warm_start is None:
         return
-    _, past = read_history(Path(sweep.warm_start))
+    _, past = read_history(open_named(sweep.warm_start))
     n_taken = 0
-    for trial in past.trials:
+    for trial in past.configs:
         if trial.state != "finished" or trial.value is None or not math.isfinite(trial.value):
             continue
         try:
-            search.observe(trial.config, trial.value)
+            if not search.is_known(trial.config):  # a start before may have broken off
+                search.observe(trial.config, trial.value)
             n_taken += 1
         except ConfigError as error:
             logger.info("warm start leaves out trial %s: %s", trial.id, error)

@@ -65,8 +65,8 @@ class SweepSearch(NasboSearch):
         self._kept = {trial.id for trial in ended}
         if trainer.fingerprint is not None:
             for trial in ended:
-                if trial.state == "finished":
-                    self._fingerprints.setdefault(trainer.fingerprint(trial.config), trial.id)
+                if trial.state == "finished" and (key := self._fingerprint(trial)) is not None:
+                    self._fingerprints.setdefault(key, trial.id)
 
     def _new_search(self, past: Any = ()) -> Search:
         sweep = self._sweep
@@ -179,14 +179,26 @@ class SweepSearch(NasboSearch):
         return self._answer_known(trial)
 
     def _answer_known(self, trial: Trial) -> bool:
-        if self._trainer.fingerprint is None or trial.repeat_of is not None:
+        key = self._fingerprint(trial) if trial.repeat_of is None else None
+        if key is None:
             return False
-        key = self._trainer.fingerprint(trial.config)
         twin = self.search.history.trials[self._fingerprints.setdefault(key, trial.id)]
+        if twin.state == "failed":
+            self._fingerprints[key] = trial.id
         if twin.id == trial.id or twin.state != "finished":
             return False
         self.search.answer(trial, twin)
         return True
+
+    def _fingerprint(self, trial: Trial) -> str | None:
+        """What tells networks apart, where the trainer says it; without it a config is trained."""
+        if self._trainer.fingerprint is None:
+            return None
+        try:
+            return self._trainer.fingerprint(trial.config)
+        except Exception as error:
+            logger.info("no fingerprint known of trial %s: %s", trial.id, error)
+            return None
 
     def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
         self._losses_in_a_row = 0

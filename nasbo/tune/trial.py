@@ -7,6 +7,7 @@ import hashlib
 import json
 import math
 import os
+import shutil
 import tempfile
 import threading
 import traceback
@@ -82,10 +83,17 @@ def prune_checkpoints(
     for trial in ended:
         if trial not in kept:
             for file in trial_folder(sweep_folder, trial.id).glob("checkpoint*"):
-                file.unlink(missing_ok=True)
+                _remove(file)
             if place is not None:
                 delete_files(place, trial_name(trial.id), "checkpoint*")
     return kept
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 class TuneSession:
@@ -103,7 +111,7 @@ class TuneSession:
         self.seed = zlib.crc32(f"{task.seed}/{number}".encode())
         self.options: Mapping[str, Any] = task.options
         self.n_out_of_memory = n_out_of_memory
-        self.has_reported = False
+        self._has_reported = False
         self._metric, self._is_metric_late = task.metric, task.is_metric_late
         store = self.store if self._files else None
         self._watchdog = Watchdog(self.folder / TIMEOUT_FILE, task.report_timeout_s, store)
@@ -112,10 +120,24 @@ class TuneSession:
         """Hand the metrics to Tune, with the one that drives the search under its own key."""
         is_early = self._is_metric_late and self._metric not in metrics
         value = math.nan if is_early else pick_value(metrics, self._metric)
-        self.has_reported = True
+        self._tell({**metrics, VALUE: value})
+
+    def conclude(self, result: Any) -> None:
+        """Hand what the trainer returned to Tune, behind the last files that it wrote."""
+        if isinstance(result, Mapping):
+            self.report(dict(result))
+        elif result is not None:
+            self._tell({VALUE: pick_value(result, None)})
+        elif self._has_reported:
+            self.store()
+        else:
+            raise MissingMetricError("the trainer neither reported nor returned anything")
+
+    def _tell(self, result: dict[str, Any]) -> None:
+        self._has_reported = True
         with self._watchdog.paused():  # the driver's time is not the trial's
             self.store()
-            tune.report({**metrics, VALUE: value})
+            tune.report(result)
 
     def store(self) -> None:
         """Bring the folder to the bucket, if that is where it belongs."""
@@ -236,20 +258,10 @@ def run_trial(config: dict[str, Any], task: TrialTask) -> None:
         trainer = load_trainer(task.trainer, task.working_folder or HOME)
         prepare_node(trainer, task.options)
         with session:
-            result = trainer(config["config"], session)
-        _conclude(result, session)
+            session.conclude(trainer(config["config"], session))
     except Exception as error:
         with suppress(OSError, BucketError):  # the disk may be what is wrong
             (session.folder / "error.txt").write_text(traceback.format_exc(), encoding="utf-8")
             session.store()
         message = f"{type(error).__name__}: {error}"[:500]
         tune.report({VALUE: math.nan, CAUSE: cause_of(error), MESSAGE: message})
-
-
-def _conclude(result: Any, session: TuneSession) -> None:
-    if isinstance(result, Mapping):
-        session.report(dict(result))
-    elif result is not None:
-        tune.report({VALUE: pick_value(result, None)})
-    elif not session.has_reported:
-        raise MissingMetricError("the trainer neither reported nor returned anything")

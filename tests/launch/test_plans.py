@@ -107,7 +107,11 @@ def test_kuberay_on_a_shared_volume(home: Path) -> None:
         (["--on", "cloud"], "must be local, slurm, kuberay or the address"),
         (["--on", "slurm", "-v", "gpus=1"], "has no value 'gpus'; it has: partition"),
         (["--on", "local", "-v", "nodes=1"], "--on local has no values"),
-        (["--on", "kuberay", "-v", "image=x", "--dir", "/home/a"], "below mount_path"),
+        (["--on", "kuberay", "-v", "image=x", "--dir", "/home/a"], "volume_claim=NAME must"),
+        (
+            [*("--on", "kuberay", "-v", "image=x", "-v", "volume_claim=c"), "--dir", "/home/a"],
+            "below mount_path",
+        ),
         (["--on", "kuberay", "--dir", "s3://b/a"], "needs -v image="),
         (["--on", "slurm", "-e", "A=1,2"], "takes no comma in A"),
         (["--on", "local", "-e", "nothing"], "must be NAME=VALUE"),

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from nasbo.history import Trial
+from nasbo.storage.mirror import open_mirror
 from nasbo.sweep import Sweep, status
 from nasbo.tune.endings import cause_of_loss, should_retry
 from nasbo.tune.trial import TIMEOUT_FILE, WORKER_FILE, prune_checkpoints, trial_folder
@@ -84,6 +85,27 @@ def test_a_full_disk_stops_the_sweep_and_nothing_is_blamed(tmp_path: Path) -> No
     assert {t.state for t in outcome.history.trials} == {"finished"}
 
 
+def test_a_worker_that_waits_for_its_next_trial_is_not_taken_for_silent(tmp_path: Path) -> None:
+    text = "kind: {type: choice, range: [quick, slow]}\n"
+    folder, trainer = tmp_path / "s", "tests.tune.toy:quick_or_slow"
+    make(folder, space_file(tmp_path, text), trainer=trainer, trials=2, report_timeout_s=2.0)
+    history = run(folder).history
+    assert [(t.state, dict(t.retries)) for t in history.trials] == [("finished", {})] * 2
+    assert not list(folder.glob(f"trials/*/{TIMEOUT_FILE}"))
+
+
+def test_the_last_files_of_a_trial_reach_the_bucket(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NASBO_CACHE", str(tmp_path / "cache"))
+    text = "kind: {type: choice, range: [value, report]}\n"
+    folder, trainer = open_mirror(f"file://{tmp_path}/runs/s"), "tests.tune.toy:returning"
+    make(folder, space_file(tmp_path, text), trainer=trainer, trials=2, metric="loss")
+    assert {t.state for t in run(folder).history.trials} == {"finished"}
+    stored = tmp_path.glob("runs/s/trials/*/weights.bin")
+    assert sorted(file.read_text() for file in stored) == ["report", "value"]
+
+
 def test_checkpoints_stay_only_with_the_best(tmp_path: Path) -> None:
     text = "x: {type: int, range: [0, 6]}\nkind: {type: choice, range: [good]}\n"
     folder = tmp_path / "s"
@@ -101,9 +123,12 @@ def test_pruning_keeps_nothing_if_told_so(tmp_path: Path) -> None:
     file = trial_folder(tmp_path, 0) / "checkpoint.pt"
     file.parent.mkdir(parents=True)
     file.touch()
+    steps = file.parent / "checkpoint-100"
+    steps.mkdir()
+    (steps / "model.pt").touch()
     sweep = Sweep(space="simulation", trainer="m:f", keep_checkpoints=0)
     assert prune_checkpoints(tmp_path, [trial], sweep) == []
-    assert not file.exists()
+    assert not list(file.parent.iterdir())
 
 
 def test_causes_from_what_ray_says(tmp_path: Path) -> None:

@@ -18,9 +18,10 @@ import pytest
 from nasbo.errors import JournalError, SweepError
 from nasbo.history import History, replay
 from nasbo.journal import read_events
+from nasbo.search import Search
 from nasbo.space import load_space
 from nasbo.sweep import JOURNAL_FILE, Sweep, create_folder, open_folder, read_history, status
-from nasbo.tune.run import Outcome, run_sweep
+from nasbo.tune.run import Outcome, _warm_start, run_sweep
 from nasbo.tune.trial import WORKER_FILE, MissingMetricError, pick_value, trial_folder
 
 pytestmark = [pytest.mark.ray]
@@ -107,6 +108,40 @@ def test_limits_leave_trials_open_and_the_sweep_can_go_on(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("local_ray")
+def test_a_failed_twin_and_a_missing_fingerprint_keep_nothing_from_being_trained(
+    tmp_path: Path,
+) -> None:
+    space = space_file(tmp_path, "x: {type: choice, range: [0, 1, 2, 9]}\n")
+    make(
+        tmp_path / "s", space, trainer="tests.tune.shapes:train", trials=10, slots=1, batch=1,
+        max_failures=0,
+    )  # fmt: skip
+    history = run(tmp_path / "s").history
+    ended = {t.config["x"]: t for t in history.trials}
+    assert {x: t.state for x, t in ended.items()} == {
+        0: "failed", 1: "finished", 2: "finished", 9: "finished",
+    }  # fmt: skip
+    first, second = sorted((ended[1], ended[2]), key=lambda trial: trial.id)
+    assert (first.same_as, second.same_as, ended[9].same_as) == (None, first.id, None)
+    assert status(tmp_path / "s")["state"] == "finished", "the space has no config left"
+    assert read_history(tmp_path / "s")[1].is_exhausted
+
+
+@pytest.mark.usefixtures("local_ray")
+def test_a_warm_start_that_broke_off_is_not_taken_twice(tmp_path: Path) -> None:
+    make(tmp_path / "a", trials=6, repeats=1, repeat_top=2)
+    run(tmp_path / "a")
+    sweep, past = read_history(tmp_path / "a")
+    assert len(past.repeats) == 2
+    search = Search("simulation", "random")
+    for _ in range(2):
+        _warm_start(search, replace(sweep, warm_start=str(tmp_path / "a")))
+    assert [(t.config, t.value) for t in search.trials] == [
+        (t.config, t.value) for t in past.configs
+    ]
+
+
 @pytest.mark.usefixtures("local_ray")
 def test_warm_start_counts_towards_the_design(tmp_path: Path) -> None:
     make(tmp_path / "a", trials=8)

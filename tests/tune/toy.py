@@ -44,6 +44,23 @@ def checkpointed(config: dict[str, Any], session: Any) -> None:
         session.report({"loss": simulation(config)})
 
 
+def quick_or_slow(config: dict[str, Any], session: Any) -> dict[str, float]:
+    """Writes a file, and takes its time if the config says so, with a report each second."""
+    for _ in range(5 if config["kind"] == "slow" else 0):
+        time.sleep(1)
+        session.report({"loss": 1.0})
+    (session.folder / "weights.bin").write_text(config["kind"])
+    return {"loss": 0.5}
+
+
+def returning(config: dict[str, Any], session: Any) -> float | None:
+    """Reports or not, then writes a file; returns the value only if it has not reported it."""
+    if config["kind"] == "report":
+        session.report({"loss": 1.0})
+    (session.folder / "weights.bin").write_text(config["kind"])
+    return None if config["kind"] == "report" else 1.0
+
+
 def endings(config: dict[str, Any], session: Any) -> dict[str, float] | None:
     """Ends in the way that the config names."""
     kind = config["kind"]
