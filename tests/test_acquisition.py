@@ -221,6 +221,10 @@ def test_every_fourth_config_visits_the_least_tried_subspace() -> None:
             assert counts[found.subspace.index] == min(counts[at] for at in range(4))
         visits.append(found.is_visit)
     assert visits == [True, False, False, False, True]
+    for n, is_due in ((9, False), (10, True), (11, True)):  # of three, one has number 12
+        seen = observed(space, n, seed=3)
+        three = choose(space, "log_ei", 3, fitted(space, seen), seen)
+        assert [found.is_visit for found in three] == [is_due, False, False]
     whole = choose(space, "log_ei", 4, fitted(space, seen), seen)
     assert not any(found.is_visit for found in whole)
 

@@ -89,13 +89,13 @@ class Chooser:
         starts = Starts(uniform=max(12, 96 * _FULL_STARTS // max(len(subspaces), _FULL_STARTS)))
         found = maximise_per_subspace(surrogate, subspaces, seen, rng, is_taken, starts)
         if acquisition == "log_ei" and n < len(found) and self.visit_every:
-            found = self._visit(found)
+            found = self._visit(found, n)
         return found[:n]
 
-    def _visit(self, found: list[Found]) -> list[Found]:
-        """Now and then, the best config of the least tried subspace comes first."""
+    def _visit(self, found: list[Found], n: int) -> list[Found]:
+        """If one of the next ``n`` is due for it, the least tried subspace comes first."""
         tried = Counter(s.index for s in (*self.observations.subspaces, *self.pending))
-        if tried.total() % self.visit_every:
+        if -tried.total() % self.visit_every >= n:
             return found
         least = min(found, key=lambda one: tried[one.subspace.index])
         rest = [one for one in found if one is not least]

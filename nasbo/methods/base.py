@@ -48,7 +48,8 @@ class Task:
 
     Attributes:
         rows: (trial, score) in the order of the trial numbers, larger scores are better.
-        pending: configs handed out and not ended.
+        pending: configs without a score: those that run, and those that failed in a way that
+            says nothing of them but that they were tried.
         taken: keys of all configs ever suggested or observed: none of them is wanted again.
             Configs outside the limits of the search count as taken, too.
         n: how many configs are wanted.
@@ -120,9 +121,10 @@ class Method(ABC):
         missing = n - len(chosen)
         if missing <= 0:
             return chosen
-        running = [t.config for t in history.open_trials if t.repeat_of is None]
-        pending = running + [s.config for s in chosen]
         rows = history.rows()
+        told = {trial.id for trial, _ in rows}
+        untold = [trial.config for trial in history.configs if trial.id not in told]
+        pending = untold + [s.config for s in chosen]
         torch_seed = int(rng.integers(2**31))
         task = Task(self.space, rows, pending, taken.copy(), missing, rng, torch_seed)
         reason = "fewer than two results so far"

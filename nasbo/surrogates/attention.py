@@ -129,7 +129,8 @@ class AttentionGP(Surrogate):
         for _ in range(training.epochs):
             optimizer.zero_grad()
             prior = MultivariateNormal(zero, self.kernel(self.encoder(tokens).double()))
-            loss = -self.likelihood(prior).log_prob(z) / len(z)
+            with gpytorch.settings.max_cholesky_size(len(z)):  # beyond, gpytorch draws at random
+                loss = -self.likelihood(prior).log_prob(z) / len(z)
             if not bool(torch.isfinite(loss)):
                 raise FitError(f"the marginal likelihood must be finite, got {-float(loss)}")
             loss.backward()

@@ -20,6 +20,7 @@ Places = NDArray[np.intp]
 
 MAX_PAIRS = 1 << 19
 """From so many pairs of units on, they are not listed: that bounds memory and time."""
+ALL = slice(None)
 MIN_REPEATED = 256
 """From so many units on, equal ones are looked for."""
 
@@ -135,18 +136,22 @@ class FixedPairs:
         left = self._kernel.features(rows)
         near = left.values * self._scales
         matern = Matern.of(squared_distances(near, self._far))
-        if len(left.row) * len(self._seen.row) > MAX_PAIRS:
-            return self._sum_by_place(matern.values, left), _no_way_back
-        pairs = self._spread(matern.values, left) * self._relation_seen[left.unit]
+        n_at_once = MAX_PAIRS // max(len(self._seen.row), 1) + 1
 
         def pull(by_gram: Array, by_features: Array) -> None:
-            slopes = self._spread(matern.slopes(), left) * self._relation_seen[left.unit]
-            slopes *= by_gram[left.row][:, self._seen.row]
-            moved = slopes.sum(1)[:, None] * near[left.which]
-            moved -= slopes @ (self._far if self._is_distinct else self._far[self._seen.which])
-            columns = self._kernel.columns[left.unit]
-            by_features[left.row[:, None], columns] += 2.0 * moved * self._scales
+            distinct = matern.slopes()
+            for start in range(0, len(left.row), n_at_once):
+                some = slice(start, start + n_at_once)
+                row, unit = left.row[some], left.unit[some]
+                slopes = self._spread(distinct, left, some) * self._relation_seen[unit]
+                slopes *= by_gram[row][:, self._seen.row]
+                moved = slopes.sum(1)[:, None] * near[left.which[some]]
+                moved -= slopes @ (self._far if self._is_distinct else self._far[self._seen.which])
+                by_features[row[:, None], self._kernel.columns[unit]] += 2.0 * moved * self._scales
 
+        if len(left.row) * len(self._seen.row) > MAX_PAIRS:
+            return self._sum_by_place(matern.values, left), pull
+        pairs = self._spread(matern.values, left) * self._relation_seen[left.unit]
         return self._sum_by_row(pairs, left), pull
 
     def diagonal(self, rows: Table) -> tuple[Array, Pull]:
@@ -172,9 +177,9 @@ class FixedPairs:
 
         return variances, pull
 
-    def _spread(self, distinct: Array, left: SharedFeatures) -> Array:
-        """The values of all pairs, shape (k, l), from those of the distinct ones."""
-        rows = distinct if left.is_distinct else distinct[left.which]
+    def _spread(self, distinct: Array, left: SharedFeatures, some: slice = ALL) -> Array:
+        """The values of all pairs of some units, shape (k, l), from those of the distinct ones."""
+        rows = distinct[some] if left.is_distinct else distinct[left.which[some]]
         return rows if self._is_distinct else rows[:, self._seen.which]
 
     def _sum_by_row(self, pairs: Array, left: SharedFeatures) -> Array:
@@ -212,10 +217,6 @@ class FixedPairs:
         parts = [scipy.sparse.csr_matrix((relation, (seen.row, seen.which)), shape=shape)
                  for relation in self._relation_seen]  # fmt: skip
         return scipy.sparse.vstack(parts, format="csr")
-
-
-def _no_way_back(by_gram: Array, by_features: Array) -> None:
-    raise NotImplementedError("gradients are for few rows")
 
 
 def _pairs_within(row: Places) -> tuple[Places, Places]:

@@ -17,6 +17,9 @@ Array = NDArray[np.float64]
 MIN_ANCHOR = 8
 SHIFTS = (4.0, 2.0, 1.0, 0.5, 0.3)
 """From a mild to a strong logarithm, in units of (median of the design - best so far)."""
+MAX_DEPTH = 5.0
+"""How far below the median of the design a score may lie: times the larger one of the ways from
+there to the best so far and to the lower quartile."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +45,20 @@ class Scale:
 def model_scale(y: Array, n_design: int, is_straightened: bool = True) -> tuple[Array, Scale]:
     """Scores as a model takes them, shape (n,), and the way back."""
     straight, shift = straighten(y, n_design) if is_straightened else (y, None)
-    z, mean, sd = standardise(straight)
+    z, mean, sd = standardise(cut_depths(straight, n_design))
     return z, Scale(mean, sd, shift)
+
+
+def cut_depths(y: Array, n_design: int) -> Array:
+    """Scores, shape (n,), with terrible ones raised: one of them would set the scale of all."""
+    low, middle = np.quantile(_anchor(y, n_design), (0.25, 0.5))
+    height = max(float(y.max() - middle), float(middle - low))
+    return np.maximum(y, middle - MAX_DEPTH * height) if height > 0 else y
+
+
+def _anchor(y: Array, n_design: int) -> Array:
+    """The design, with what follows it where it is smaller than ``MIN_ANCHOR``."""
+    return y[: max(n_design, min(len(y), MIN_ANCHOR))]
 
 
 def straighten(y: Array, n_design: int) -> tuple[Array, float | None]:
@@ -59,7 +74,7 @@ def straighten(y: Array, n_design: int) -> tuple[Array, float | None]:
         -log(s - y); the scores themselves and ``None`` where there is no need.
     """
     loss = -y
-    anchor = loss[: max(n_design, min(len(loss), MIN_ANCHOR))]
+    anchor = _anchor(loss, n_design)
     allowed = math.sqrt(6.0 / len(anchor))
     if skewness(anchor) <= allowed:
         return y, None

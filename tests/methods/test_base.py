@@ -98,6 +98,17 @@ def test_task_tells_rows_pending_and_taken(nested_space: Space) -> None:
     assert observations.n_design == sum(t.source == "design" for t in search.trials[:8])
 
 
+def test_a_config_that_failed_without_a_word_counts_as_tried(nested_space: Space) -> None:
+    search, method = _searched(nested_space, 8), Scripted(nested_space)
+    crashed, diverged, running = search.ask(3)
+    search.tell(crashed, error="crashed")
+    search.tell(diverged, error="diverged")
+    method.suggest(search.history, 1)
+    (task,) = method.tasks
+    assert task.pending == [crashed.config, running.config]
+    assert [trial.id for trial, _ in task.rows] == [*range(8), diverged.id]
+
+
 def test_randomness_depends_on_seed_and_count_alone(nested_space: Space) -> None:
     history = _searched(nested_space, 8).history
     first, second = (RandomSearch(nested_space, 5).suggest(history, 3) for _ in range(2))

@@ -131,6 +131,20 @@ def test_same_seed_same_posterior(observe: Observe) -> None:
     assert not torch.equal(means[0], means[2])
 
 
+def test_many_rows_leave_nothing_to_chance(observe: Observe) -> None:
+    """Beyond 800 rows gpytorch would estimate determinants by random numbers of the process."""
+    space = load_space("svm")
+    seen = observe(space, valley, n=801)
+    settings = AttentionSettings(QUICK.shape, Training(epochs=1))
+    means = []
+    for global_seed in (1, 2):
+        torch.manual_seed(global_seed)
+        model = AttentionGP(space, settings, seed=3)
+        model.fit(seen)
+        means.append(model.posteriors(seen.batches)[0])
+    assert torch.equal(*means)
+
+
 def test_unusable_scores_are_a_fit_error_and_constant_ones_are_not(observe: Observe) -> None:
     space = load_space("svm")
     seen = observe(space, lambda config: 1.0, n=6)

@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nasbo.surrogates.transform import model_scale, skewness, standardise, straighten
+from nasbo.surrogates.transform import (
+    cut_depths,
+    model_scale,
+    skewness,
+    standardise,
+    straighten,
+)
 
 
 def with_tail(n: int = 16) -> np.ndarray:
@@ -34,6 +40,21 @@ def test_only_the_design_decides() -> None:
     design = np.random.default_rng(0).random(16)
     y = np.concatenate([design, with_tail()])
     assert straighten(y, 16)[0] is y
+
+
+@pytest.mark.parametrize("is_straightened", [True, False])
+def test_one_terrible_score_does_not_set_the_scale(is_straightened: bool) -> None:
+    design = np.random.default_rng(0).random(16)
+    scales = [
+        model_scale(np.append(design, worst), 16, is_straightened)[1].sd for worst in (0.0, -1e9)
+    ]
+    assert scales[0] < scales[1] < 5 * scales[0]
+
+
+def test_scores_as_bad_as_the_design_are_not_raised() -> None:
+    y = np.concatenate([np.random.default_rng(0).random(16), [-0.5, 1.0, 1.01]])
+    assert (cut_depths(y, 16) == y).all()
+    assert (cut_depths(np.full(5, 2.0), 4) == 2.0).all()
 
 
 def test_standardise_takes_constant_scores() -> None:

@@ -47,8 +47,12 @@ def test_diagonals_agree_with_the_matrix(name: str) -> None:
         assert np.allclose(fixed.diagonal(rows)[0], fixed.gram(rows)[0].diagonal(), atol=1e-12)
 
 
+@pytest.mark.parametrize("max_pairs", [shared.MAX_PAIRS, 50])
 @pytest.mark.parametrize("name", SPACES)
-def test_ways_back_are_the_derivatives(name: str) -> None:
+def test_ways_back_are_the_derivatives(
+    name: str, max_pairs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shared, "MAX_PAIRS", max_pairs)
     model, rows = random_rows(name, 6)
     rng = np.random.default_rng(1)
     rows = Table(rows.features + 0.1 * rng.random(rows.features.shape), rows.active)
