@@ -38,6 +38,8 @@ def prepare(file: str, given: Mapping[str, Any], console: Console) -> tuple[Swee
     )
     space = load_space(sweep.space)
     check_options(sweep, trainer)
+    if not settings.get("mode"):
+        _check_metric(sweep, trainer)
     _check_constraints(sweep, space, trainer, console)
     return sweep, space
 
@@ -70,6 +72,20 @@ def check_options(sweep: Sweep, trainer: Trainer) -> None:
             trainer.check_options(sweep.trainer_options)
     except Exception as error:
         raise SweepError(f"options of {sweep.trainer}: {error}") from error
+
+
+def _check_metric(sweep: Sweep, trainer: Trainer) -> None:
+    """The trainer's mode is that of its own metrics: another one needs a mode of its own."""
+    if trainer.metric is None or trainer.mode is None:
+        return
+    own = {trainer.metric}
+    if trainer.final_metric is not None:
+        own.add(trainer.final_metric(sweep.trainer_options))
+    if sweep.metric not in own:
+        raise SweepError(
+            f"mode must be given for the metric {sweep.metric}: say --mode min or --mode max "
+            f"({sweep.trainer} says only that {trainer.metric} is to be {trainer.mode})"
+        )
 
 
 def _check_constraints(sweep: Sweep, space: Space, trainer: Trainer, console: Console) -> None:

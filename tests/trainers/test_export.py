@@ -47,10 +47,11 @@ def test_finalists_train_on_everything_and_see_the_test_set_once(finalist: Final
     assert "val_accuracy" not in last
     assert 0 < last["test_accuracy"] < 1
     assert cifar10.final_metric({"evaluate_test": True}) == "test_accuracy"
+    assert cifar10.final_metric({"objective": "test"}) == "test_accuracy"
     assert cifar10.final_metric({}) == "val_accuracy"
 
 
-def test_options_of_finalists(cache: Path, tmp_path: Path) -> None:
+def test_options_of_finalists(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     options = {"recipe": "proxy", "epochs": 2, "data": str(cache.parent), "split_seed": 4}
     assert cifar10.final_options(options, None) == {
         "data": str(cache.parent),
@@ -67,6 +68,8 @@ def test_options_of_finalists(cache: Path, tmp_path: Path) -> None:
     (tmp_path / "train").mkdir()
     (tmp_path / "test").mkdir()
     assert cifar10.final_options({"data": str(tmp_path)}, "quick")["evaluate_test"]
+    monkeypatch.setenv("HOME", str(tmp_path.parent))
+    assert cifar10.final_options({"data": f"~/{tmp_path.name}"}, "quick")["evaluate_test"]
 
 
 def test_two_lines_give_the_network_back(finalist: Finalist) -> None:
