@@ -239,7 +239,8 @@ class Training:
         if self.average is not None:
             self.average.network.load_state_dict(state["average"])
         self.optimiser.load_state_dict(state["optimiser"])
-        self.scaler.load_state_dict(state["scaler"])
+        if state["scaler"]:  # empty where the kind of number needed none
+            self.scaler.load_state_dict(state["scaler"])
         self.generator.set_state(state["generator"])
         self.start_epoch()
         self.loss_sum, self.n_right = (value.to(self.device) for value in state["sums"])

@@ -257,6 +257,19 @@ def test_a_checkpoint_of_another_trial_is_refused(tmp_path: Path, uniform_config
         train(uniform_config(0), LocalSession(tmp_path, 1, {**TINY, "epochs": 1}))
 
 
+def test_a_checkpoint_without_a_scaler_goes_on_in_float16(
+    tmp_path: Path, uniform_config: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = Training(uniform_config(0), LocalSession(tmp_path, 0, TINY))
+    before.run_epoch()
+    assert _state(tmp_path)["scaler"] == {}
+    # There is no GPU here; what `auto` would say on one without bfloat16 is.
+    monkeypatch.setattr("trainers.training.pick_precision", lambda recipe, device: torch.float16)
+    after = Training(uniform_config(0), LocalSession(tmp_path, 0, TINY))
+    assert after.step == before.step
+    assert after.scaler.is_enabled()
+
+
 def test_a_damaged_checkpoint_is_named(tmp_path: Path, uniform_config: Make) -> None:
     (tmp_path / CHECKPOINT).write_bytes(b"not a checkpoint")
     with pytest.raises(CheckpointError, match=r"checkpoint.pt: must be a readable checkpoint"):
