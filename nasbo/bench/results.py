@@ -16,6 +16,7 @@ from nasbo.bench.cell import Record
 from nasbo.bench.plan import Part
 from nasbo.bench.problems import PROBLEMS
 from nasbo.bench.run import PLAN, read_cells, read_record, without_version
+from nasbo.bench.spec import parse_method
 from nasbo.errors import NasboError
 
 Array = NDArray[np.float64]
@@ -186,7 +187,8 @@ def _planned(records: Sequence[Record], parts: Sequence[Part]) -> tuple[list[Rec
 
     def place(record: Record) -> tuple[Any, ...]:
         key = record["key"]
-        return key["problem"], record["label"], key["seed"], key["trials"], key["design"]
+        how = key["trials"], key["design"], _batch(record["label"], key["batch"])
+        return key["problem"], record["label"], key["seed"], *how
 
     known = {place(record): record for record in records}
     kept, missing = {}, []
@@ -194,13 +196,19 @@ def _planned(records: Sequence[Record], parts: Sequence[Part]) -> tuple[list[Rec
         protocol = part.protocol
         for name in part.problems:
             for label in part.methods:
+                how = protocol.trials, protocol.design, _batch(label, protocol.batch)
                 for seed in range(part.seeds):
-                    wanted = name, label, seed, protocol.trials, protocol.design
+                    wanted = name, label, seed, *how
                     if wanted in known:
                         kept[wanted] = known[wanted]
                     else:
                         missing.append(f"{name} {label} seed {seed}")
     return list(kept.values()), missing
+
+
+def _batch(label: str, batch: int) -> int | None:
+    """Configs per suggestion, where the method's label does not say it itself."""
+    return None if parse_method(label).batch else batch
 
 
 def _default_order(labels: Iterable[str]) -> tuple[str, ...]:

@@ -246,6 +246,31 @@ def test_files_are_written_and_say_what_is_missing(tmp_path: Path) -> None:
     assert (kept["methods"], list(kept["problems"])) == ([A], ["q"])
 
 
+def write_plan(out: Path, methods: list[str], batch: int = 1) -> None:
+    """A plan of one trial and one seed on problem p."""
+    protocol = {"trials": 1, "batch": batch, "design": None}
+    part = {"problems": ["p"], "methods": methods, "seeds": 1, "protocol": protocol}
+    plan = {"parts": [part], "left_out": {}}
+    (out / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
+
+
+def test_cells_of_another_batch_are_not_those_of_the_plan(tmp_path: Path) -> None:
+    own, per_subspace = f"{A}@3", f"{A}@subspaces"
+    made = [record(("p", label, 0), [9.0, 8.0, 5.0]) for label in (A, A, own, per_subspace)]
+    for one, batch in zip(made, (1, 4, 3, 2), strict=True):
+        one["key"]["batch"] = batch
+    made[1]["scores"][-1] = 1.0
+    write_cells(tmp_path, made)
+    methods = [A, own, per_subspace]
+    for batch, best in ((1, 5.0), (4, 1.0)):
+        write_plan(tmp_path, methods, batch)
+        results = load_results(tmp_path)
+        assert (results.methods, results.missing) == (tuple(methods), ())
+        assert results.runs["p", A, 0].best[-1] == best
+    write_plan(tmp_path, methods, batch=2)
+    assert load_results(tmp_path).missing == (f"p {A} seed 0",)
+
+
 def test_numbers_and_grids_in_words() -> None:
     shown = [number(value) for value in (None, 0.12345, 1234.5, -3.14159, 0.0, 2.5e-5)]
     assert shown == ["–", "0.12", "1234", "-3.14", "0.00", "2.5e-05"]
