@@ -12,7 +12,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from trainers.architecture import BlockRow, Config, check, rows, stem_channels
+from trainers.architecture import LARGEST_IMAGE, BlockRow, Config, check, rows, stem_channels
 
 __all__ = ["check", "fingerprint", "summary"]
 
@@ -56,12 +56,13 @@ def fingerprint(config: Config) -> str:
 
     Values that change nothing are left out: the expansion of other operations, multipliers that
     round to the same channels, squeeze ratios that end at the same hidden width. This holds for
-    every recipe, since a width below 1 can only make more configurations alike, never fewer.
+    every recipe, since a width below 1 and pictures smaller than the largest can only make more
+    configurations alike, never fewer.
     """
     architecture = [
         [row.op, row.kernel, row.stride, row.out_channels, row.layers, row.expansion]
         + [row.squeeze_channels(layer) for layer in range(row.layers)]
-        for row in rows(config)
+        for row in rows(config, image_size=LARGEST_IMAGE)
     ]
     training = [float(config["learning_rate"]).hex(), int(config["step_size"])]
     content = json.dumps([architecture, training, int(config["batch_size"])])
