@@ -14,7 +14,10 @@ from typing import Any
 
 from trainers.architecture import LARGEST_IMAGE, BlockRow, Config, check, rows, stem_channels
 
-__all__ = ["check", "fingerprint", "summary"]
+__all__ = ["check", "fingerprint", "sizes", "summary"]
+
+FULL_SIZE = 32
+"""Side of the pictures that an architecture in full is described for, if they are not larger."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,22 @@ def summary(
         "flops": sum(part["flops"] for part in parts),
         "activations": _activations(table, stem_channels(width), image_size),
         "rows": parts,
+    }
+
+
+def sizes(config: Config, width: float, n_classes: int, image_size: int) -> dict[str, int]:
+    """Parameters and FLOPs of the architecture in full, and of the network that is trained.
+
+    Returns:
+        `params` and `flops` at the full width and size, `trial_params` and `trial_flops` as given.
+    """
+    whole = summary(config, 1.0, n_classes, max(FULL_SIZE, image_size))
+    trial = summary(config, width, n_classes, image_size)
+    return {
+        "params": whole["params"],
+        "flops": whole["flops"],
+        "trial_params": trial["params"],
+        "trial_flops": trial["flops"],
     }
 
 

@@ -18,7 +18,7 @@ from trainers.architecture import Config, InvalidArchitecture
 from trainers.augment import Draws, Pictures, mixed
 from trainers.average import AveragedNetwork
 from trainers.blocks import build
-from trainers.cost import fingerprint, summary
+from trainers.cost import fingerprint, sizes
 from trainers.dataset import open_dataset
 from trainers.device import pick_device, pick_precision, set_up
 from trainers.memory import check_memory
@@ -276,7 +276,7 @@ class Training:
             "epochs": self.recipe.epochs,
             "seconds": self.seconds,
             "cpu_seconds": self.cpu_seconds,
-            **_size(self.config, self.recipe, len(self.data.classes)),
+            **sizes(self.config, self.recipe.width, len(self.data.classes), self.recipe.image_size),
             **(self.facts() if self.epoch == self.recipe.epochs else {}),
         }
         self.start_epoch()
@@ -365,8 +365,3 @@ def _optimiser(network: nn.Module, recipe: Recipe) -> torch.optim.SGD:
     return torch.optim.SGD(
         groups, lr=0.1, momentum=recipe.momentum, nesterov=recipe.momentum > 0, fused=True
     )
-
-
-def _size(config: Config, recipe: Recipe, n_classes: int) -> dict[str, float]:
-    whole = summary(config, recipe.width, n_classes, recipe.image_size)
-    return {"params": whole["params"], "flops": whole["flops"]}

@@ -73,8 +73,12 @@ def test_one_report_per_epoch_with_all_metrics(tmp_path: Path, uniform_config: M
     train(config, session)
     assert [report["epoch"] for report in session.reports] == [1, 2]
     last = session.reports[-1]
-    size = cost.summary(config, 0.25, image_size=8)
-    assert (last["params"], last["flops"], last["epochs"]) == (size["params"], size["flops"], 2)
+    full, small = cost.summary(config), cost.summary(config, 0.25, image_size=8)
+    assert (last["params"], last["flops"], last["epochs"]) == (full["params"], full["flops"], 2)
+    assert (last["trial_params"], last["trial_flops"]) == (small["params"], small["flops"])
+    told = cifar10.summary(config, options=session.options)
+    names = ("params", "flops", "trial_params", "trial_flops")
+    assert [told[name] for name in names] == [last[name] for name in names]
     assert 0 <= last["val_accuracy"] <= 1
     assert last["images_per_second"] > 0
     assert last["seconds"] > 0
