@@ -107,11 +107,21 @@ def calibrated(sweep: Sweep, space: Space, console: Console) -> TrainerSummary:
     """The trainer's summary, after a measurement of this machine where that is missing."""
     trainer = load_trainer(sweep.trainer)
     describe = TrainerSummary(sweep.trainer, sweep.trainer_options, sweep.working_folder)
+    known = _described(sweep, space, describe)
     if trainer.calibrate is not None:
-        if SECONDS not in describe(space.sample(np.random.default_rng(0))):
+        if SECONDS not in known:
             console.print("measuring the speed of this machine ...", highlight=False)
         trainer.calibrate(sweep.trainer_options)
     return describe
+
+
+def _described(sweep: Sweep, space: Space, describe: TrainerSummary) -> Mapping[str, Any]:
+    """The summary of one config; the data may lie on the workers only, which is said in a line."""
+    try:
+        return describe(space.sample(np.random.default_rng(0)))
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise SweepError(f"{sweep.trainer} cannot describe a config here: {reason}") from error
 
 
 def provenance_of(sweep: Sweep, console: Console) -> dict[str, Any]:

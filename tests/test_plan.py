@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from rich.console import Console
 
 from nasbo.errors import SweepError
 from nasbo.plan import prepare
+from nasbo.start import plan_sweep
 
 CONSOLE = Console(quiet=True)
 
@@ -38,3 +40,14 @@ def test_another_metric_needs_a_mode() -> None:
     given = {"trainer": "tests.tune.toy:simulation", "metric": "loss"}
     sweep, _ = prepare("simulation", given, CONSOLE)
     assert (sweep.metric, sweep.mode) == ("loss", "min")
+
+
+def test_data_that_only_workers_have_are_said_in_a_line(tmp_path: Path) -> None:
+    options = {"recipe": "proxy", "data": str(tmp_path / "nowhere")}
+    prepare("nas_cifar10", {"trainer_options": options}, CONSOLE)
+    words = f"describe a config here: DataError: {tmp_path}/nowhere: must be a folder of pictures"
+    pairs = tuple(f"{name}={value}" for name, value in options.items())
+    for constraints in ((), ("params<=1e6",)):
+        given = {"trainer_options": pairs, "constraints": constraints}
+        with pytest.raises(SweepError, match=words):
+            plan_sweep("nas_cifar10", given, CONSOLE)
