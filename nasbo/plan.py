@@ -38,6 +38,8 @@ def prepare(file: str, given: Mapping[str, Any], console: Console) -> tuple[Swee
     )
     space = load_space(sweep.space)
     check_options(sweep, trainer)
+    if not settings.get("mode"):
+        _check_metric(sweep, trainer)
     _check_constraints(sweep, space, trainer, console)
     return sweep, space
 
@@ -72,6 +74,20 @@ def check_options(sweep: Sweep, trainer: Trainer) -> None:
         raise SweepError(f"options of {sweep.trainer}: {error}") from error
 
 
+def _check_metric(sweep: Sweep, trainer: Trainer) -> None:
+    """The trainer's mode is that of its own metrics: another one needs a mode of its own."""
+    if trainer.metric is None or trainer.mode is None:
+        return
+    own = {trainer.metric}
+    if trainer.final_metric is not None:
+        own.add(trainer.final_metric(sweep.trainer_options))
+    if sweep.metric not in own:
+        raise SweepError(
+            f"mode must be given for the metric {sweep.metric}: say --mode min or --mode max "
+            f"({sweep.trainer} says only that {trainer.metric} is to be {trainer.mode})"
+        )
+
+
 def _check_constraints(sweep: Sweep, space: Space, trainer: Trainer, console: Console) -> None:
     """An unknown number, or constraints that nothing keeps to, are said before anything begins."""
     limits = limits_of(sweep)
@@ -91,11 +107,21 @@ def calibrated(sweep: Sweep, space: Space, console: Console) -> TrainerSummary:
     """The trainer's summary, after a measurement of this machine where that is missing."""
     trainer = load_trainer(sweep.trainer)
     describe = TrainerSummary(sweep.trainer, sweep.trainer_options, sweep.working_folder)
+    known = _described(sweep, space, describe)
     if trainer.calibrate is not None:
-        if SECONDS not in describe(space.sample(np.random.default_rng(0))):
+        if SECONDS not in known:
             console.print("measuring the speed of this machine ...", highlight=False)
         trainer.calibrate(sweep.trainer_options)
     return describe
+
+
+def _described(sweep: Sweep, space: Space, describe: TrainerSummary) -> Mapping[str, Any]:
+    """The summary of one config; the data may lie on the workers only, which is said in a line."""
+    try:
+        return describe(space.sample(np.random.default_rng(0)))
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise SweepError(f"{sweep.trainer} cannot describe a config here: {reason}") from error
 
 
 def provenance_of(sweep: Sweep, console: Console) -> dict[str, Any]:

@@ -65,7 +65,7 @@ class Trainer:
     with; ``calibrate`` measures this machine, so that ``summary`` can predict ``seconds``;
     ``provenance`` says which data and split are used, in plain values; ``final_options`` turns
     them, and a recipe's name or ``None``, into those of a finalist; ``final_metric`` says what a
-    finalist is measured by, in its last report at least. At last
+    finalist is measured by, in its last report at least, and to which ``MODE`` applies. At last
     ``export(config, trial_folder, folder, options)`` writes a trained network to a folder and
     returns facts about it. ``prepare``, a function of
     the options too, makes the data ready; it is called on each node before its first trial.

@@ -20,6 +20,7 @@ Config = Mapping[str, Any]
 OPERATIONS = ("conv", "separable", "inverted", "resnet")
 BASE_CHANNELS = (16, 24, 40, 80, 96, 192, 320)
 STEM_CHANNELS = 32
+LARGEST_IMAGE = 512
 MINIMUM_MAP = 2
 MINIMUM_SQUEEZE = 4
 PER_BLOCK = ("conv_op", "expand_ratio", "seratio", "kernel_size", "nums_layer", "nums_channel")

@@ -12,9 +12,12 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from trainers.architecture import BlockRow, Config, check, rows, stem_channels
+from trainers.architecture import LARGEST_IMAGE, BlockRow, Config, check, rows, stem_channels
 
-__all__ = ["check", "fingerprint", "summary"]
+__all__ = ["check", "fingerprint", "sizes", "summary"]
+
+FULL_SIZE = 32
+"""Side of the pictures that an architecture in full is described for, if they are not larger."""
 
 
 @dataclass(frozen=True)
@@ -51,17 +54,34 @@ def summary(
     }
 
 
+def sizes(config: Config, width: float, n_classes: int, image_size: int) -> dict[str, int]:
+    """Parameters and FLOPs of the architecture in full, and of the network that is trained.
+
+    Returns:
+        `params` and `flops` at the full width and size, `trial_params` and `trial_flops` as given.
+    """
+    whole = summary(config, 1.0, n_classes, max(FULL_SIZE, image_size))
+    trial = summary(config, width, n_classes, image_size)
+    return {
+        "params": whole["params"],
+        "flops": whole["flops"],
+        "trial_params": trial["params"],
+        "trial_flops": trial["flops"],
+    }
+
+
 def fingerprint(config: Config) -> str:
     """Canonical hash: equal only for configurations whose training is the same computation.
 
     Values that change nothing are left out: the expansion of other operations, multipliers that
     round to the same channels, squeeze ratios that end at the same hidden width. This holds for
-    every recipe, since a width below 1 can only make more configurations alike, never fewer.
+    every recipe, since a width below 1 and pictures smaller than the largest can only make more
+    configurations alike, never fewer.
     """
     architecture = [
         [row.op, row.kernel, row.stride, row.out_channels, row.layers, row.expansion]
         + [row.squeeze_channels(layer) for layer in range(row.layers)]
-        for row in rows(config)
+        for row in rows(config, image_size=LARGEST_IMAGE)
     ]
     training = [float(config["learning_rate"]).hex(), int(config["step_size"])]
     content = json.dumps([architecture, training, int(config["batch_size"])])

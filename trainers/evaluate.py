@@ -52,7 +52,8 @@ def regenerate(folder: Path) -> dict[str, tuple[Any, Any]]:
     then = training["metrics"]
     facts = measure(folder)
     found: dict[str, tuple[Any, Any]] = {
-        name: (then.get(name), facts[name]) for name in ("params", "flops")
+        name: (then.get(f"trial_{name}", then.get(name)), facts[name])
+        for name in ("params", "flops")
     }
     if "test_accuracy" in then:
         accuracy = score(classifier, training["options"].get("data"))

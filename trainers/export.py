@@ -37,7 +37,7 @@ def final_options(options: Mapping[str, Any], recipe: str | None) -> dict[str, A
     """
     kept = {name: options[name] for name in INHERITED if name in options}
     data = options.get("data")
-    has_test = is_cifar10(data) or (Path(str(data)) / "test").is_dir()
+    has_test = is_cifar10(data) or (Path(str(data)).expanduser() / "test").is_dir()
     chosen = {
         "recipe": recipe or "strong",
         "train_on": "train+validation" if has_test else "train",
@@ -50,7 +50,8 @@ def final_options(options: Mapping[str, Any], recipe: str | None) -> dict[str, A
 
 def final_metric(options: Mapping[str, Any]) -> str:
     """What a finalist is measured by."""
-    return "test_accuracy" if options.get("evaluate_test") else "val_accuracy"
+    has_test = options.get("evaluate_test") or options.get("objective") == "test"
+    return "test_accuracy" if has_test else "val_accuracy"
 
 
 def provenance(options: Mapping[str, Any]) -> dict[str, Any]:

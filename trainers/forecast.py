@@ -31,7 +31,6 @@ from trainers.recipe import Recipe, load_recipe
 Rates = dict[str, tuple[float, float]]
 
 BATCH = 64
-FULL_SIZE = 32
 MIN_STEPS, MIN_SECONDS = 3, 0.3
 TRAINED_PER_SCORED = 3.0
 """A picture that is trained on costs as much as three that are only scored."""
@@ -54,8 +53,8 @@ def summary(config: Config, options: Mapping[str, Any] | None = None) -> dict[st
         return cost.summary(config)
     recipe = _recipe(json.dumps(dict(options), sort_keys=True))
     n_classes, _ = _counts(recipe.data, recipe.image_size)
-    whole = cost.summary(config, 1.0, n_classes, max(FULL_SIZE, recipe.image_size))
-    is_full = recipe.width == 1.0 and recipe.image_size >= FULL_SIZE
+    whole = cost.summary(config, 1.0, n_classes, max(cost.FULL_SIZE, recipe.image_size))
+    is_full = recipe.width == 1.0 and recipe.image_size >= cost.FULL_SIZE
     small = (recipe.width, n_classes, recipe.image_size)
     trial = whole if is_full else cost.summary(config, *small)
     found = {

@@ -13,6 +13,8 @@ from typing import Any
 
 import yaml
 
+from trainers.architecture import LARGEST_IMAGE
+
 FOLDER = Path(__file__).parent / "recipes"
 DEFAULT = "paper"
 
@@ -110,7 +112,7 @@ class Recipe:
 
 RANGES: tuple[tuple[str, float, float], ...] = (
     ("epochs", 1, 100_000),
-    ("image_size", 8, 512),
+    ("image_size", 8, LARGEST_IMAGE),
     ("width", 0.01, 1.0),
     ("n_validation", 0, 10**9),
     ("n_validation_early", 1, 10**9),

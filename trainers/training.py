@@ -18,7 +18,7 @@ from trainers.architecture import Config, InvalidArchitecture
 from trainers.augment import Draws, Pictures, mixed
 from trainers.average import AveragedNetwork
 from trainers.blocks import build
-from trainers.cost import fingerprint, summary
+from trainers.cost import fingerprint, sizes
 from trainers.dataset import open_dataset
 from trainers.device import pick_device, pick_precision, set_up
 from trainers.memory import check_memory
@@ -239,7 +239,8 @@ class Training:
         if self.average is not None:
             self.average.network.load_state_dict(state["average"])
         self.optimiser.load_state_dict(state["optimiser"])
-        self.scaler.load_state_dict(state["scaler"])
+        if state["scaler"]:  # empty where the kind of number needed none
+            self.scaler.load_state_dict(state["scaler"])
         self.generator.set_state(state["generator"])
         self.start_epoch()
         self.loss_sum, self.n_right = (value.to(self.device) for value in state["sums"])
@@ -275,7 +276,7 @@ class Training:
             "epochs": self.recipe.epochs,
             "seconds": self.seconds,
             "cpu_seconds": self.cpu_seconds,
-            **_size(self.config, self.recipe, len(self.data.classes)),
+            **sizes(self.config, self.recipe.width, len(self.data.classes), self.recipe.image_size),
             **(self.facts() if self.epoch == self.recipe.epochs else {}),
         }
         self.start_epoch()
@@ -364,8 +365,3 @@ def _optimiser(network: nn.Module, recipe: Recipe) -> torch.optim.SGD:
     return torch.optim.SGD(
         groups, lr=0.1, momentum=recipe.momentum, nesterov=recipe.momentum > 0, fused=True
     )
-
-
-def _size(config: Config, recipe: Recipe, n_classes: int) -> dict[str, float]:
-    whole = summary(config, recipe.width, n_classes, recipe.image_size)
-    return {"params": whole["params"], "flops": whole["flops"]}

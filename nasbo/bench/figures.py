@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbo.bench.regret import Yardstick, regret_pairs, yardsticks
+from nasbo.bench.regret import Pairs, Yardstick, regret_pairs, yardsticks
 from nasbo.bench.results import Results
 from nasbo.bench.statistics import bootstrap_bands, ranks
 from nasbo.bench.table import scopes
@@ -92,7 +92,7 @@ def _rank_figure(
     pairs = regret_pairs(results, sticks, problems, trials)
     if not len(pairs.regrets) or len(pairs.methods) < 2:
         return False
-    ranked = ranks(pairs.regrets)
+    ranked = rank_curves(pairs)
     title = f"mean rank, {path.stem.removeprefix('rank_').replace('_', ' ')}"
     figure, axes = new_figure(title, "trials after the design", "rank (1 is best)")
     for column, method in enumerate(pairs.methods):
@@ -101,6 +101,12 @@ def _rank_figure(
     axes.legend(fontsize=8, frameon=False, ncols=2)
     save(figure, path)
     return True
+
+
+def rank_curves(pairs: Pairs) -> Array:
+    """Ranks over trials, shape (n, methods, trials + 1): of problems, or of seeds if it is one."""
+    ranked = ranks(pairs.regrets)
+    return pairs.by_problem(ranked) if len(set(pairs.problems)) > 1 else ranked
 
 
 def _cost_figure(results: Results, out: Path) -> Path:

@@ -74,7 +74,7 @@ def _ranks(table: Table) -> str:
     rows, head = [], [""]
     for scope, found in table["ranks"].items():
         for at, one in found.items():
-            best = min(one["mean"].values())
+            best = _least(one["mean"].values())
             cells = [_bold(one["mean"].get(m), best, 2) for m in table["methods"]]
             pairs = f"{one['n_pairs']} pairs of {one['n_problems']} problem(s)"
             rows.append([f"{scope}, {at} trials", *cells, pairs])
@@ -153,7 +153,7 @@ def _regrets(table: Table) -> str:
         what = f"{kind}; 1 is {info['reference']}" if not is_log else kind
         places = list(next(iter(methods.values())))
         best = {
-            at: min(one[at]["log10" if is_log else "regret"]["mean"] for one in methods.values())
+            at: _least(one[at]["log10" if is_log else "regret"]["mean"] for one in methods.values())
             for at in places
         }
         rows = []
@@ -235,9 +235,14 @@ def _span(values: Sequence[int]) -> str:
     return str(values[0]) if len(values) == 1 else f"{values[0]} to {values[-1]}"
 
 
-def _bold(value: float | None, best: float, digits: int) -> str:
+def _least(values: Iterable[float | None]) -> float | None:
+    return min((value for value in values if value is not None), default=None)
+
+
+def _bold(value: float | None, best: float | None, digits: int) -> str:
     text = number(value, digits + 1)
-    return f"**{text}**" if value is not None and value <= best + 1e-9 else text
+    is_best = value is not None and best is not None and value <= best + 1e-9
+    return f"**{text}**" if is_best else text
 
 
 def _interval(one: Table | None) -> str:
@@ -256,7 +261,9 @@ def _trials(value: float | None) -> str:
     return "never" if value is None else f"{value:g}"
 
 
-def _p(value: float) -> str:
+def _p(value: float | None) -> str:
+    if value is None:
+        return "–"
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 

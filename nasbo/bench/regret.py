@@ -6,6 +6,7 @@ end of its trials.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -48,18 +49,24 @@ class Yardstick:
 
 
 def yardstick(results: Results, problem: str) -> Yardstick:
-    """The yardstick of a problem, from all of its runs."""
+    """The yardstick of a problem, from all of its runs; failures alone are no measure."""
     info = results.problems[problem]
-    runs = [run for run in results.runs.values() if run.problem == problem]
+    runs = results.on(problem)
     found = min(float(run.best.min()) for run in runs)
     best = found if info.optimum is None else info.optimum
+    if not math.isfinite(best):
+        return Yardstick(0.0, 1.0, False, "nothing, since all trials have failed")
     smallest = 10.0**-TIE_DIGITS * max(abs(best), 1e-12)
-    random = [float(run.best[info.trials]) for run in runs if run.method == REFERENCE]
-    if random and (unit := float(np.median(random)) - best) > smallest:
+    random = [float(run.best[: info.trials + 1][-1]) for run in runs if run.method == REFERENCE]
+    if random and math.inf > (unit := float(np.median(random)) - best) > smallest:
         return Yardstick(best, unit, info.optimum is not None, "random at the end")
     starts = [float(run.best[0]) for run in runs]
     unit = float(np.median(starts)) - best
     reason = "the design" if random else "the design (random was not run)"
+    if not math.isfinite(unit):
+        ends = [float(run.best[-1]) for run in runs]
+        unit = float(np.median([end for end in ends if math.isfinite(end)] or [best])) - best
+        reason = "the end of the runs that have found something"
     return Yardstick(best, max(unit, smallest), info.optimum is not None, reason)
 
 
@@ -83,6 +90,11 @@ class Pairs:
     regrets: Array
     problems: tuple[str, ...]
     unranked: tuple[str, ...]
+
+    def by_problem(self, values: Array) -> Array:
+        """Means within each problem of values of the pairs: (pairs, ...) to (problems, ...)."""
+        owners = np.array(self.problems)
+        return np.array([values[owners == name].mean(0) for name in dict.fromkeys(self.problems)])
 
 
 def regret_pairs(

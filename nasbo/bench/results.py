@@ -16,6 +16,7 @@ from nasbo.bench.cell import Record
 from nasbo.bench.plan import Part
 from nasbo.bench.problems import PROBLEMS
 from nasbo.bench.run import PLAN, read_cells, read_record, without_version
+from nasbo.bench.spec import parse_method
 from nasbo.errors import NasboError
 
 Array = NDArray[np.float64]
@@ -69,6 +70,7 @@ class Results:
         left_out: methods that could not take part, with the reason.
         notes: what a reader of the table must know.
         command: that ran the cells, if it is known.
+        hidden: runs that belong to these but are not shown; yardsticks rest on them too.
     """
 
     methods: tuple[str, ...]
@@ -78,6 +80,7 @@ class Results:
     left_out: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     command: str = ""
+    hidden: tuple[Run, ...] = ()
 
     def seeds(self, problem: str, methods: Sequence[str] | None = None) -> list[int]:
         """Seeds that all of the methods (of those that met the problem) have finished."""
@@ -93,6 +96,10 @@ class Results:
         """The runs of a method on a problem, by seed."""
         found = self._by_seed.get((problem, method), {})
         return [found[seed] for seed in sorted(found)]
+
+    def on(self, problem: str) -> list[Run]:
+        """All runs on a problem, those that are not shown too."""
+        return [run for run in (*self.runs.values(), *self.hidden) if run.problem == problem]
 
     @cached_property
     def _by_seed(self) -> dict[tuple[str, str], dict[int, Run]]:
@@ -112,6 +119,9 @@ def load_results(out: Path, methods: Sequence[str] = (), problems: Sequence[str]
         out: folder of a benchmark.
         methods: labels to keep, in that order; default the plan's.
         problems: to keep; default the plan's.
+
+    Raises:
+        NasboError: a method or a problem is not in the folder, or nothing is finished.
     """
     records = read_cells(out)
     plan = read_record(out / PLAN) if (out / PLAN).is_file() else None
@@ -120,10 +130,13 @@ def load_results(out: Path, methods: Sequence[str] = (), problems: Sequence[str]
     if plan is not None:
         parts = [_part(part) for part in plan["parts"]]
         records, missing = _planned(records, parts)
-        methods = methods or list(dict.fromkeys(m for part in parts for m in part.methods))
-        problems = problems or list(dict.fromkeys(p for part in parts for p in part.problems))
-    methods = tuple(methods) or _default_order(record["label"] for record in records)
-    names = tuple(problems) or tuple(dict.fromkeys(record["key"]["problem"] for record in records))
+        known = tuple(dict.fromkeys(m for part in parts for m in part.methods))
+        names = tuple(dict.fromkeys(p for part in parts for p in part.problems))
+    else:
+        known = _default_order(record["label"] for record in records)
+        names = tuple(dict.fromkeys(record["key"]["problem"] for record in records))
+    methods = _chosen("method", methods, known, out)
+    names = _chosen("problem", problems, names, out)
     kept = [r for r in records if r["label"] in methods and r["key"]["problem"] in names]
     if not kept:
         raise NasboError(f"{out}: no finished cell of {', '.join(methods)} on {', '.join(names)}")
@@ -136,7 +149,16 @@ def load_results(out: Path, methods: Sequence[str] = (), problems: Sequence[str]
         left_out=dict(plan["left_out"]) if plan is not None else {},
         notes=tuple(notes + _mixtures(kept)),
         command=str(plan.get("command", "")) if plan is not None else "",
+        hidden=tuple(make_run(r) for r in records if r["label"] not in methods),
     )
+
+
+def _chosen(what: str, wanted: Sequence[str], known: Sequence[str], out: Path) -> tuple[str, ...]:
+    """What is wanted of the known ones, all by default."""
+    for name in wanted:
+        if name not in known:
+            raise NasboError(f"{what} must be one of {', '.join(known)} in {out}, got {name!r}")
+    return tuple(wanted or known)
 
 
 def make_run(record: Record) -> Run:
@@ -186,7 +208,8 @@ def _planned(records: Sequence[Record], parts: Sequence[Part]) -> tuple[list[Rec
 
     def place(record: Record) -> tuple[Any, ...]:
         key = record["key"]
-        return key["problem"], record["label"], key["seed"], key["trials"], key["design"]
+        how = key["trials"], key["design"], _batch(record["label"], key["batch"])
+        return key["problem"], record["label"], key["seed"], *how
 
     known = {place(record): record for record in records}
     kept, missing = {}, []
@@ -194,13 +217,19 @@ def _planned(records: Sequence[Record], parts: Sequence[Part]) -> tuple[list[Rec
         protocol = part.protocol
         for name in part.problems:
             for label in part.methods:
+                how = protocol.trials, protocol.design, _batch(label, protocol.batch)
                 for seed in range(part.seeds):
-                    wanted = name, label, seed, protocol.trials, protocol.design
+                    wanted = name, label, seed, *how
                     if wanted in known:
                         kept[wanted] = known[wanted]
                     else:
                         missing.append(f"{name} {label} seed {seed}")
     return list(kept.values()), missing
+
+
+def _batch(label: str, batch: int) -> int | None:
+    """Configs per suggestion, where the method's label does not say it itself."""
+    return None if parse_method(label).batch else batch
 
 
 def _default_order(labels: Iterable[str]) -> tuple[str, ...]:

@@ -36,8 +36,7 @@ def bootstrap(values: Sequence[float] | Array, seed: int = 0) -> Interval:
         return Interval(math.nan, math.nan, math.nan)
     rng = np.random.default_rng(seed)
     means = sample[rng.integers(len(sample), size=(N_RESAMPLES, len(sample)))].mean(1)
-    tail = (1.0 - LEVEL) / 2.0
-    low, high = np.quantile(means, [tail, 1.0 - tail])
+    low, high = _bounds(means)
     return Interval(float(sample.mean()), float(low), float(high))
 
 
@@ -46,9 +45,16 @@ def bootstrap_bands(curves: Array, seed: int = 0) -> tuple[Array, Array, Array]:
     rng = np.random.default_rng(seed)
     picks = rng.integers(len(curves), size=(N_RESAMPLES // 4, len(curves)))
     means = curves[picks].mean(1)
-    tail = (1.0 - LEVEL) / 2.0
-    low, high = np.quantile(means, [tail, 1.0 - tail], axis=0)
+    low, high = _bounds(means)
     return curves.mean(0), low, high
+
+
+def _bounds(means: Array) -> tuple[Array, Array]:
+    """The bounds of the interval along the first axis; between infinities there are none."""
+    tail = (1.0 - LEVEL) / 2.0
+    with np.errstate(invalid="ignore"):
+        low, high = np.quantile(means, [tail, 1.0 - tail], axis=0)
+    return low, high
 
 
 def ranks(regrets: Array) -> Array:
@@ -86,8 +92,13 @@ class Comparison:
 
 
 def compare(first: Array, second: Array) -> Comparison:
-    """The first against the second, shape (n,) each, pairs in the same order."""
-    gaps = np.round(second, TIE_DIGITS) - np.round(first, TIE_DIGITS)
+    """The first against the second, shape (n,) each, pairs in the same order.
+
+    Two that have found nothing, whose regrets are infinite, are even.
+    """
+    with np.errstate(invalid="ignore"):
+        gaps = np.round(second, TIE_DIGITS) - np.round(first, TIE_DIGITS)
+    gaps[np.isnan(gaps)] = 0.0
     wins, losses = int((gaps > 0).sum()), int((gaps < 0).sum())
     p, lean = 1.0, 0.0
     if wins + losses:

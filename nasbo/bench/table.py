@@ -95,8 +95,8 @@ def _ranks(results: Results, sticks: dict[str, Yardstick], problems: Sequence[st
         pairs = regret_pairs(results, sticks, problems, at)
         if not len(pairs.regrets):
             continue
-        ranked, owners = ranks(pairs.regrets[:, :, -1]), pairs.problems
-        each = [ranked[[o == name for o in owners]].mean(0) for name in dict.fromkeys(owners)]
+        ranked = ranks(pairs.regrets[:, :, -1])
+        each = pairs.by_problem(ranked)
         found[str(at)] = {
             "n_problems": len(each),
             "n_pairs": len(ranked),
@@ -158,8 +158,7 @@ def _found(results: Results, info: ProblemInfo, stick: Yardstick) -> Table:
 
     The right subspace is that of the best value that any run has found.
     """
-    runs = [run for run in results.runs.values() if run.problem == info.name]
-    champion = min(runs, key=lambda run: float(run.best[-1]))
+    champion = min(results.on(info.name), key=lambda run: float(run.best[-1]))
     right, at = int(champion.best_subspace[-1]), min(LEAF_AT, info.trials)
     found: Table = {"at": at}
     for method in results.contestants(info.name):

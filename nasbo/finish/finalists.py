@@ -89,7 +89,10 @@ def open_search(folder: Path) -> tuple[Sweep, History]:
 def final_sweep(folder: Path, sweep: Sweep, trainer: Trainer, wish: Wish) -> Sweep:
     """The settings under which the finalists are trained."""
     options = {**_options(sweep, trainer, wish), **wish.options}
-    metric = trainer.final_metric(options) if trainer.final_metric else sweep.metric
+    metric, mode = sweep.metric, sweep.mode
+    if trainer.final_metric is not None:
+        metric = trainer.final_metric(options)
+        mode = "max" if (trainer.mode or mode) == "max" else "min"
     return replace(
         sweep,
         space=str((folder / SPACE_FILE).resolve()),
@@ -100,6 +103,7 @@ def final_sweep(folder: Path, sweep: Sweep, trainer: Trainer, wish: Wish) -> Swe
         schedule="round",
         batch=None,
         metric=metric,
+        mode=mode,
         constraints=[],
         repeats=0,
         keep_checkpoints=0,

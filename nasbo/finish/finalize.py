@@ -62,7 +62,7 @@ def finalize(folder: Path, wish: Wish, console: Console) -> int:
             console.print(f"not done yet; go on by: {wish.command(folder)}", soft_wrap=True)
             return code or EXIT_CODES["interrupted"]
     finalists = _export_all(final, sweep, trainer, console)
-    best = _pick(finalists, searched, wish)
+    best = _pick(finalists, planned, wish)
     words = {"command": wish.command(folder), "choose": wish.choose}
     _write_best(folder, best, finalists, _facts(searched, sweep, history, console) | words)
     console.print(describe_finalists(finalists, best, sweep), highlight=False)
@@ -137,11 +137,11 @@ def _export_folder(final: Path, rank: int) -> Path:
     return final / "exports" / f"finalist-{rank}"
 
 
-def _pick(finalists: list[Finalist], searched: Sweep, wish: Wish) -> Finalist:
+def _pick(finalists: list[Finalist], planned: Sweep, wish: Wish) -> Finalist:
     """The first of the search, or the one of the best test result."""
     if wish.choose == "validation":
         return finalists[0]
-    sign = 1.0 if searched.mode == "max" else -1.0
+    sign = 1.0 if planned.mode == "max" else -1.0
     return max(finalists, key=lambda finalist: sign * fmean(finalist.values))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nasbo.history import History, Trial
 
@@ -64,5 +65,11 @@ def rank_correlation(found: list[Prediction]) -> float:
     came = np.array([one.value for one in found])
     if len(found) < 2 or np.ptp(predicted) == 0 or np.ptp(came) == 0:
         return 0.0
-    ranks = [np.argsort(np.argsort(part)).astype(np.float64) for part in (predicted, came)]
-    return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
+    return float(np.corrcoef(_ranks(predicted), _ranks(came))[0, 1])
+
+
+def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Ranks of values (n,), 1 is the least; ties share the mean of their ranks."""
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ranks: NDArray[np.float64] = (np.cumsum(counts) - (counts - 1) / 2)[places]
+    return ranks

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from nasbo.errors import NasboError
 from nasbo.report.axes import Frame, Scale, number_text, step_points, value_limits
@@ -55,7 +56,7 @@ def write_comparison(folders: Sequence[Path], out: Path | None = None) -> Path:
 
 
 def make_comparison(studies: Sequence[Study]) -> Page:
-    """Curves and a table of all sweeps; medians where a method has several seeds."""
+    """Curves and a table of all sweeps; medians where a method, with options, has several seeds."""
     figures: list[Figure] = [_table(studies)]
     left_out: list[tuple[str, str]] = []
     valued = [study for study in studies if study.valued]
@@ -64,7 +65,7 @@ def make_comparison(studies: Sequence[Study]) -> Page:
             figures.insert(len(figures) - 1, draw(valued))
         except NoDataError as error:
             left_out.append((name, str(error)))
-    methods = Counter(study.sweep.method for study in studies)
+    methods = Counter(map(method_name, studies))
     subtitle = ", ".join(f"{name}: {n} sweeps" for name, n in methods.items())
     tiles = [
         (number_text(value_of(study.ranked[0]), 5), f"best {study.metric} of {study.name}")
@@ -73,9 +74,19 @@ def make_comparison(studies: Sequence[Study]) -> Page:
     return Page(f"{len(studies)} sweeps", subtitle, tiles, figures, left_out)
 
 
+def method_name(study: Study) -> str:
+    """The method of a sweep with its options: sweeps of one name differ by their seed."""
+    options = ",".join(f"{key}={value}" for key, value in _options(study))
+    return study.sweep.method + (f"[{options}]" if options else "")
+
+
+def _options(study: Study) -> list[tuple[str, Any]]:
+    return sorted(study.sweep.method_options.items())
+
+
 def method_colors(studies: Sequence[Study]) -> dict[str, str]:
-    """A colour for each method, in the order in which they come."""
-    names = dict.fromkeys(study.sweep.method for study in studies)
+    """A colour for each method with its options, in the order in which they come."""
+    names = dict.fromkeys(map(method_name, studies))
     return dict(zip(names, (*SERIES, *["muted"] * len(names)), strict=False))
 
 
@@ -92,7 +103,7 @@ def _curves(studies: Sequence[Study]) -> Figure:
     drawing.extend(Frame(x, y, "trials that have ended", f"best {studies[0].metric}").shapes())
     colors = method_colors(studies)
     for method, color in colors.items():
-        own = [study for study in studies if study.sweep.method == method]
+        own = [study for study in studies if method_name(study) == method]
         drawing.extend(_method_curves(own, color, x, y))
     drawing.extend(legend(list(colors.items()), 70, 16, WIDTH - 90))
     caption = (
@@ -111,7 +122,7 @@ def _method_curves(studies: Sequence[Study], color: str, x: Scale, y: Scale) -> 
         shapes.append(Line(step_points(curve, x, y), color, width, opacity, label=words))
     if len(curves) > 1:
         middle = [_median(column) for column in zip(*curves, strict=False)]
-        words = f"median of {len(curves)} sweeps by {studies[0].sweep.method}"
+        words = f"median of {len(curves)} sweeps by {method_name(studies[0])}"
         shapes.append(Line(step_points(middle, x, y), color, 3.0, label=words))
     return shapes
 
@@ -137,7 +148,7 @@ def _finals(studies: Sequence[Study]) -> Figure:
         level = 38.0 + 36 * place
         drawing.add(Line([(x.start, level), (x.end, level)], "grid"))
         drawing.add(Words(140, level + 4, shorten_text(method, 18), anchor="end"))
-        own = [study for study in studies if study.sweep.method == method]
+        own = [study for study in studies if method_name(study) == method]
         for study in own:
             best = value_of(study.ranked[0])
             words = f"{study.name}, seed {study.sweep.seed}: {number_text(best, 5)}"
@@ -199,7 +210,7 @@ def _table(studies: Sequence[Study]) -> Figure:
 
 
 def _row(study: Study) -> list[object]:
-    options = " ".join(f"{key}={value}" for key, value in study.sweep.method_options.items())
+    options = " ".join(f"{key}={value}" for key, value in _options(study))
     best = study.ranked[0] if study.ranked else None
     starts = [t.started_at for t in study.history.trials if t.started_at]
     ends = [t.ended_at for t in study.ended if t.ended_at]

@@ -11,12 +11,14 @@ import numpy as np
 import pytest
 from scipy.stats import wilcoxon
 
+from nasbo.bench.figures import rank_curves
 from nasbo.bench.markdown import grid, number, to_markdown
-from nasbo.bench.regret import yardsticks
+from nasbo.bench.regret import regret_pairs, yardsticks
 from nasbo.bench.results import Results, load_results, make_run
 from nasbo.bench.statistics import bootstrap, compare, first_below, ranks
 from nasbo.bench.table import checkpoints, make_table, scopes
 from nasbo.bench.write import write_tables
+from nasbo.errors import NasboError
 from tests.bench.records import record, write_cells
 
 A, R = "attnbo", "random"
@@ -205,6 +207,35 @@ def test_comparison_is_scipys_test_with_a_direction() -> None:
     assert few.lean == pytest.approx((2 + 3 - 1) / 6)
 
 
+def test_methods_that_found_nothing_are_even_and_behind_the_others() -> None:
+    nothing, some = np.full(10, math.inf), np.linspace(0.1, 1.0, 10)
+    even = compare(nothing, nothing.copy())
+    assert (even.ties, even.p, even.verdict) == (10, 1.0, "even")
+    mixed = compare(some, np.where(np.arange(10) < 2, some, math.inf))
+    assert (mixed.wins, mixed.ties, mixed.lean) == (8, 2, 1.0)
+    assert (mixed.verdict, compare(nothing, some).verdict) == ("ahead", "behind")
+
+
+def test_tables_of_failed_trials(tmp_path: Path) -> None:
+    lost = [None, None, None]
+    write_cells(
+        tmp_path,
+        [
+            record(("p", A, 0), [None, None, 3.0]),
+            record(("p", "gp", 0), [None, None, 1.0]),
+            record(("p", R, 0), lost),
+            *[record(("q", m, 0), lost) for m in (A, "gp", R)],
+        ],
+    )
+    table = write_tables(tmp_path)
+    assert table["ranks"]["overall"]["1"]["mean"] == {A: 2.0, "gp": 1.5, R: 2.5}
+    assert table["regret"]["p"]["gp"]["1"]["regret"]["mean"] == 0.0
+    assert table["regret"]["p"][A]["1"]["regret"]["mean"] == 2.0
+    assert table["regret"]["q"][A]["1"]["regret"]["mean"] is None
+    assert table["tests"]["overall"]["1"]["gp"]["verdict"] == "even"
+    assert "1 is nothing, since all trials have failed" in to_markdown(table)
+
+
 def test_statistics_of_little() -> None:
     assert math.isnan(bootstrap([]).mean)
     assert bootstrap([2.0]) == bootstrap([2.0, 2.0])
@@ -244,6 +275,59 @@ def test_files_are_written_and_say_what_is_missing(tmp_path: Path) -> None:
     assert all((tmp_path / name).read_bytes()[:4] == b"\x89PNG" for name in names)
     kept = write_tables(tmp_path, methods=[A], problems=["q"])
     assert (kept["methods"], list(kept["problems"])) == ([A], ["q"])
+
+
+def write_plan(out: Path, methods: list[str], batch: int = 1) -> None:
+    """A plan of one trial and one seed on problem p."""
+    protocol = {"trials": 1, "batch": batch, "design": None}
+    part = {"problems": ["p"], "methods": methods, "seeds": 1, "protocol": protocol}
+    plan = {"parts": [part], "left_out": {}}
+    (out / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
+
+
+def test_cells_of_another_batch_are_not_those_of_the_plan(tmp_path: Path) -> None:
+    own, per_subspace = f"{A}@3", f"{A}@subspaces"
+    made = [record(("p", label, 0), [9.0, 8.0, 5.0]) for label in (A, A, own, per_subspace)]
+    for one, batch in zip(made, (1, 4, 3, 2), strict=True):
+        one["key"]["batch"] = batch
+    made[1]["scores"][-1] = 1.0
+    write_cells(tmp_path, made)
+    methods = [A, own, per_subspace]
+    for batch, best in ((1, 5.0), (4, 1.0)):
+        write_plan(tmp_path, methods, batch)
+        results = load_results(tmp_path)
+        assert (results.methods, results.missing) == (tuple(methods), ())
+        assert results.runs["p", A, 0].best[-1] == best
+    write_plan(tmp_path, methods, batch=2)
+    assert load_results(tmp_path).missing == (f"p {A} seed 0",)
+
+
+def test_regrets_do_not_depend_on_the_methods_that_are_shown(tmp_path: Path) -> None:
+    places = ((A, 2.0), ("gp", 3.0), (R, 6.0), ("tpe", 1.0))
+    write_cells(tmp_path, [record(("p", m, 0), [9.0, 8.0, v]) for m, v in places])
+    whole = make_table(load_results(tmp_path))
+    table = make_table(load_results(tmp_path, [A, "gp"]))
+    assert table["methods"] == [A, "gp"]
+    assert table["problems"]["p"]["reference"] == "random at the end"
+    assert table["regret"]["p"] == {m: whole["regret"]["p"][m] for m in (A, "gp")}
+    write_plan(tmp_path, [A, "gp"])  # what is not of the plan is no measure
+    assert make_table(load_results(tmp_path))["problems"]["p"]["best"] == 2.0
+    for choice in ({"methods": ["gpp"]}, {"problems": ["r"]}):
+        with pytest.raises(NasboError, match=rf"must be one of .* in {tmp_path}, got '(gpp|r)'"):
+            load_results(tmp_path, **choice)
+
+
+def test_the_plot_weighs_problems_as_the_table_does(tmp_path: Path) -> None:
+    results = results_of(
+        tmp_path,
+        *[record(("p", m, s), [9.0, 9.0, v]) for m, v in ((A, 2.0), (R, 1.0)) for s in range(3)],
+        *[record(("q", m, 0), [9.0, 9.0, v]) for m, v in ((A, 1.0), (R, 2.0))],
+    )
+    pairs = regret_pairs(results, yardsticks(results), ["p", "q"], 1)
+    assert rank_curves(pairs).mean(0)[:, -1].tolist() == [1.5, 1.5]
+    assert make_table(results)["ranks"]["overall"]["1"]["mean"] == {A: 1.5, R: 1.5}
+    alone = regret_pairs(results, yardsticks(results), ["p"], 1)
+    assert rank_curves(alone).shape == (3, 2, 2)
 
 
 def test_numbers_and_grids_in_words() -> None:

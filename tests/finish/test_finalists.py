@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from nasbo.errors import SweepError
+from nasbo.finish.finalist import Finalist
 from nasbo.finish.finalists import (
     FINAL_FOLDER,
     Wish,
@@ -17,6 +18,7 @@ from nasbo.finish.finalists import (
     open_search,
     prepare_final,
 )
+from nasbo.finish.finalize import _pick
 from nasbo.search import Search
 from nasbo.sweep import JOURNAL_FILE, Sweep, create_folder, read_history
 from nasbo.trainer import load_trainer
@@ -63,6 +65,20 @@ def test_settings_of_the_finalists_sweep(tmp_path: Path) -> None:
     plain = final_sweep(folder, sweep, load_trainer("tests.tune.toy:simulation"), wish)
     assert plain.trainer_options == {"a": 1, "recipe": "short", "x": 2}
     assert plain.metric == "loss"
+
+
+def test_the_final_metric_has_the_mode_of_the_trainer(tmp_path: Path) -> None:
+    folder = searched(tmp_path / "s")
+    sweep, history = open_search(folder)
+    wish = Wish(choose="test")
+    turned = replace(sweep, metric="accuracy", mode="max")
+    final = final_sweep(folder, turned, load_trainer(TRAINER), wish)
+    assert (final.metric, final.mode) == ("final_loss", "min")
+    ranked = history.ranked()
+    finalists = [Finalist(k, trial, [trial], {}) for k, trial in enumerate(reversed(ranked))]
+    assert _pick(finalists, final, wish).trial is ranked[0]
+    plain = final_sweep(folder, turned, load_trainer("tests.tune.toy:simulation"), wish)
+    assert (plain.metric, plain.mode) == ("accuracy", "max")
 
 
 def prepare(folder: Path, wish: Wish) -> None:

@@ -59,4 +59,7 @@ def test_rank_correlation_of_order_and_of_constants() -> None:
     assert correlation([1.0, 10.0, 100.0]) == pytest.approx(1.0)
     assert correlation([3.0, 2.0, 1.0]) == pytest.approx(-1.0)
     assert correlation([1.0, 1.0, 1.0]) == 0.0
+    # Ties share their mean rank, whatever their order: ranks 1, 2, 3, 4 against 2, 2, 2, 4.
+    assert correlation([1.0, 1.0, 1.0, 2.0]) == pytest.approx(0.7745966692414834)
+    assert correlation([1.0, 2.0, 2.0, 1.0]) == pytest.approx(0.0)
     assert correlation([1.0]) == 0.0

@@ -50,6 +50,17 @@ def test_colours_go_by_method(folders: list[Path]) -> None:
     assert method_colors(studies) == {"attnbo": "c1", "random": "c2"}
 
 
+def test_options_of_a_method_make_it_another(folders: list[Path], tmp_path: Path) -> None:
+    options = {"acquisition": "thompson"}
+    other = make_folder(tmp_path / "o", 12, "svm", method="attnbo", method_options=options)
+    studies = [open_study(folder) for folder in (*folders, other)]
+    assert list(method_colors(studies)) == ["attnbo", "random", "attnbo[acquisition=thompson]"]
+    curves = make_comparison(studies).figures[0].drawing
+    assert curves is not None
+    medians = [s.label for s in curves.shapes if isinstance(s, Line) and "median" in s.label]
+    assert medians == ["median of 2 sweeps by attnbo", "median of 2 sweeps by random"]
+
+
 def test_spaces_may_differ_and_sweeps_may_be_empty(folders: list[Path], tmp_path: Path) -> None:
     other = make_folder(tmp_path / "cash", 12, "cash")
     page = make_comparison([open_study(folders[0]), open_study(other)])

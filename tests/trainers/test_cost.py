@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from trainers.blocks import build
+from trainers.blocks import build, rows
 from trainers.cost import fingerprint, summary
 
 Make = Callable[..., dict[str, Any]]
@@ -95,6 +95,17 @@ def test_values_that_change_training_change_the_fingerprint(
 ) -> None:
     base = uniform_config(2)
     assert fingerprint({**base, **changes}) != fingerprint(base)
+
+
+def test_networks_that_differ_only_on_large_pictures_have_different_fingerprints(
+    uniform_config: Make,
+) -> None:
+    six = {name: value * 3 for name, value in uniform_config(0).items() if isinstance(value, list)}
+    base = uniform_config(0, nums_block=6, **{name: value[:6] for name, value in six.items()})
+    one, other = ({**base, "stride_layer": bits} for bits in (0b111110, 0b111111))
+    assert rows(one) == rows(other)
+    assert rows(one, image_size=128) != rows(other, image_size=128)
+    assert fingerprint(one) != fingerprint(other)
 
 
 def test_equal_fingerprints_are_equal_networks_at_every_width(uniform_config: Make) -> None:

@@ -102,6 +102,10 @@ def test_the_limit_of_a_container_counts(tmp_path: Path) -> None:
     assert device._free_of_container(tmp_path) is None
     (tmp_path / "memory.max").write_text("1000\n")
     assert device._free_of_container(tmp_path) == 700
+    (tmp_path / "memory.stat").write_text("anon 100\nactive_file 50\ninactive_file 150\n")
+    assert device._free_of_container(tmp_path) == 850
+    (tmp_path / "memory.stat").write_text("anon 100\n")
+    assert device._free_of_container(tmp_path) == 700
     assert device._free_of_machine(tmp_path / "meminfo") is None
     free = device.free_memory(CPU)
     assert free is not None

@@ -47,10 +47,11 @@ def test_finalists_train_on_everything_and_see_the_test_set_once(finalist: Final
     assert "val_accuracy" not in last
     assert 0 < last["test_accuracy"] < 1
     assert cifar10.final_metric({"evaluate_test": True}) == "test_accuracy"
+    assert cifar10.final_metric({"objective": "test"}) == "test_accuracy"
     assert cifar10.final_metric({}) == "val_accuracy"
 
 
-def test_options_of_finalists(cache: Path, tmp_path: Path) -> None:
+def test_options_of_finalists(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     options = {"recipe": "proxy", "epochs": 2, "data": str(cache.parent), "split_seed": 4}
     assert cifar10.final_options(options, None) == {
         "data": str(cache.parent),
@@ -67,6 +68,8 @@ def test_options_of_finalists(cache: Path, tmp_path: Path) -> None:
     (tmp_path / "train").mkdir()
     (tmp_path / "test").mkdir()
     assert cifar10.final_options({"data": str(tmp_path)}, "quick")["evaluate_test"]
+    monkeypatch.setenv("HOME", str(tmp_path.parent))
+    assert cifar10.final_options({"data": f"~/{tmp_path.name}"}, "quick")["evaluate_test"]
 
 
 def test_two_lines_give_the_network_back(finalist: Finalist) -> None:
@@ -74,8 +77,8 @@ def test_two_lines_give_the_network_back(finalist: Finalist) -> None:
     network = trainers.load(folder)
     assert network.classes[0] == "airplane"
     assert sum(weight.numel() for weight in network.parameters()) == facts["params"]
-    assert facts["params"] == last["params"]
-    assert facts["flops"] == facts["flops_counted"] == last["flops"]
+    assert facts["params"] == last["trial_params"]
+    assert facts["flops"] == facts["flops_counted"] == last["trial_flops"]
     assert facts["latency_ms"] > 0
     kept = torch.load(folder.parent / "trial" / export.TRAINED_FILE, weights_only=True)["weights"]
     for name, weight in network.network.state_dict().items():
@@ -109,7 +112,8 @@ def test_the_cards_numbers_come_again(finalist: Finalist, tmp_path: Path) -> Non
     folder, last, _ = finalist
     found = evaluate.regenerate(folder)
     assert found["test_accuracy"] == (last["test_accuracy"], last["test_accuracy"])
-    assert found["params"] == (last["params"], last["params"])
+    assert found["params"] == (last["trial_params"], last["trial_params"])
+    assert found["flops"] == (last["trial_flops"], last["trial_flops"])
     assert found["onnx_difference"][1] <= 1e-4
     assert evaluate.retrain(folder, tmp_path) == (last["test_accuracy"], last["test_accuracy"])
 

@@ -73,8 +73,12 @@ def test_one_report_per_epoch_with_all_metrics(tmp_path: Path, uniform_config: M
     train(config, session)
     assert [report["epoch"] for report in session.reports] == [1, 2]
     last = session.reports[-1]
-    size = cost.summary(config, 0.25, image_size=8)
-    assert (last["params"], last["flops"], last["epochs"]) == (size["params"], size["flops"], 2)
+    full, small = cost.summary(config), cost.summary(config, 0.25, image_size=8)
+    assert (last["params"], last["flops"], last["epochs"]) == (full["params"], full["flops"], 2)
+    assert (last["trial_params"], last["trial_flops"]) == (small["params"], small["flops"])
+    told = cifar10.summary(config, options=session.options)
+    names = ("params", "flops", "trial_params", "trial_flops")
+    assert [told[name] for name in names] == [last[name] for name in names]
     assert 0 <= last["val_accuracy"] <= 1
     assert last["images_per_second"] > 0
     assert last["seconds"] > 0
@@ -255,6 +259,19 @@ def test_a_checkpoint_of_another_trial_is_refused(tmp_path: Path, uniform_config
     train(uniform_config(0), LocalSession(tmp_path, 0, {**TINY, "epochs": 1}))
     with pytest.raises(CheckpointError, match="another configuration, recipe or seed"):
         train(uniform_config(0), LocalSession(tmp_path, 1, {**TINY, "epochs": 1}))
+
+
+def test_a_checkpoint_without_a_scaler_goes_on_in_float16(
+    tmp_path: Path, uniform_config: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = Training(uniform_config(0), LocalSession(tmp_path, 0, TINY))
+    before.run_epoch()
+    assert _state(tmp_path)["scaler"] == {}
+    # There is no GPU here; what `auto` would say on one without bfloat16 is.
+    monkeypatch.setattr("trainers.training.pick_precision", lambda recipe, device: torch.float16)
+    after = Training(uniform_config(0), LocalSession(tmp_path, 0, TINY))
+    assert after.step == before.step
+    assert after.scaler.is_enabled()
 
 
 def test_a_damaged_checkpoint_is_named(tmp_path: Path, uniform_config: Make) -> None:

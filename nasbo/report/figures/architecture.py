@@ -80,7 +80,8 @@ def _network(
 
 def _size(trial: Trial, summary: Mapping[str, Any], name: str) -> str:
     """A size of the network; a recipe may have trained it narrower or on smaller pictures."""
-    words, trained = f"{number_text(summary[name])} {name}", trial.metrics.get(name)
+    words = f"{number_text(summary[name])} {name}"
+    trained = trial.metrics.get(f"trial_{name}", trial.metrics.get(name))
     if not isinstance(trained, int | float) or number_text(trained) == number_text(summary[name]):
         return words
     return f"{words} ({number_text(trained)} as trained)"
