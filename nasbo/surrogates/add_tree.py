@@ -168,11 +168,14 @@ class AddTreeGP(KernelGP):
 
     def _posterior(self, related: frozenset[int], rows: VertexRows) -> tuple[Tensor, Tensor]:
         diagonal = self.diagonal(self.theta, rows)
+        # Vertices without results leave the score flat: the way to ``x`` stays open for autograd.
+        open_way = sum((v.sum() for _, v in rows.members.values()), torch.zeros(())) * 0.0
         if not related:
-            open_way = sum((v.sum() for _, v in rows.members.values()), torch.zeros(())) * 0.0
             return open_way + torch.zeros_like(diagonal), diagonal
         part = self._part(related)
-        return part.conditioned.marginals(self.gram(self.theta, rows, part.seen), diagonal)
+        cross = self.gram(self.theta, rows, part.seen)
+        mean, variance = part.conditioned.marginals(cross, diagonal)
+        return open_way + mean, variance
 
     def _related(self, keys: Iterable[Key]) -> frozenset[int]:
         """The groups of tied rows that rows passing these vertices are tied to."""
