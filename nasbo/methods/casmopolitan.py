@@ -17,7 +17,7 @@ from nasbo.methods.ascent import maximise_score
 from nasbo.methods.base import Method, Suggestion, Task
 from nasbo.methods.modelled import IsTaken, Taken
 from nasbo.methods.options import check_count
-from nasbo.methods.trust_region import Rules, Run, TrustRegion, replay
+from nasbo.methods.trust_region import Rules, Run, TrustRegion, count_choices, replay
 from nasbo.space import Config, Space, Subspace
 from nasbo.surrogates.base import Observations
 from nasbo.surrogates.mixed import MixedGP
@@ -67,8 +67,7 @@ class Casmopolitan(Method):
         super().__init__(space, seed)
         check_count("success_tolerance", success_tolerance)
         check_count("failure_tolerance", failure_tolerance)
-        n_choices = MixedGP(space).n_choices
-        self.rules = Rules(n_choices, success_tolerance, failure_tolerance)
+        self.rules = Rules(count_choices(space), success_tolerance, failure_tolerance)
 
     def propose(self, task: Task) -> list[Suggestion]:
         owners = [trial.info.get("run") for trial, _ in task.rows]

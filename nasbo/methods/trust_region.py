@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from nasbo.acquisition.box import Box
 from nasbo.acquisition.neighbours import Values, complete, values_of
 from nasbo.methods.ascent import Region
-from nasbo.space import Config, Space, Subspace
+from nasbo.space import Config, Parameter, Space, Subspace
+from nasbo.surrogates.vertices import ROOT, Key, child_keys
 
 Array = NDArray[np.float64]
 
@@ -117,6 +118,30 @@ def _after(run: Run, score: float, at: int, rules: Rules) -> Run:
     return run
 
 
+def count_choices(space: Space) -> int:
+    """Choices and structural parameters of several levels, each name and place in a list once."""
+    found: set[tuple[str, int]] = set()
+
+    def visit(group: Sequence[Parameter], key: Key) -> None:
+        for parameter in group:
+            if _is_choice(parameter):
+                found.add((parameter.name, key[1]))
+            for branch in parameter.branches:
+                level = parameter.level_of(branch.value)
+                for child in child_keys(parameter, level, *key):
+                    visit(branch.parameters, child)
+            if parameter.repeated:
+                for child in child_keys(parameter, parameter.n_levels - 1, *key):
+                    visit(parameter.repeated, child)
+
+    visit(space.parameters, ROOT)
+    return len(found)
+
+
+def _is_choice(parameter: Parameter) -> bool:
+    return (parameter.is_structural or parameter.kind == "choice") and parameter.n_levels > 1
+
+
 class TrustRegion:
     """Configs near a centre: a box for the numbers, a Hamming ball for the choices.
 
@@ -137,11 +162,7 @@ class TrustRegion:
         self.subspace = space.subspace_of(centre)
         self.centre = values_of(self.subspace, centre)
         self._parameters = {(s.name, s.index): s.parameter for s in self.subspace.free}
-        self._choices = [
-            slot
-            for slot in self.subspace.slots
-            if (slot.is_fixed or slot.parameter.kind == "choice") and slot.parameter.n_levels > 1
-        ]
+        self._choices = [slot for slot in self.subspace.slots if _is_choice(slot.parameter)]
 
     def n_changes(self, subspace: Subspace, config: Config) -> int:
         """Choices of the centre that the config has too, with another value."""

@@ -10,7 +10,7 @@ import pytest
 from nasbo.acquisition.box import Box
 from nasbo.methods.base import Suggestion
 from nasbo.methods.casmopolitan import Casmopolitan
-from nasbo.methods.trust_region import Rules, Run, TrustRegion, replay
+from nasbo.methods.trust_region import Rules, Run, TrustRegion, count_choices, replay
 from nasbo.search import Search
 from nasbo.space import Space, load_space
 from tests.conftest import SPACES
@@ -67,6 +67,21 @@ def test_rest_of_a_batch_belongs_to_the_run_that_suggested_it() -> None:
     runs = replay([*scores, 5.0], RULES, [None, None, *[0] * 22, 1])
     assert runs[1].rows == (24,)
     assert runs[1].best == 5.0
+
+
+def test_structural_integers_are_choices_however_long() -> None:
+    x = {"type": "float", "range": [0, 1]}
+    op = {"type": "choice", "range": ["a", "b"]}
+    only = {"type": "choice", "range": ["a"]}
+    n = {"type": "int", "range": [1, 31], "submodule": {"u": x}}
+    space = {"n": n, "op": op, "only": only, "width": {"type": "int", "range": [1, 31]}}
+    assert count_choices(load_space(space)) == 2
+    assert count_choices(load_space({"n": n | {"submodule": {"op": op}}})) == 1 + 30
+
+    method, rng = Casmopolitan(load_space({"n": n})), np.random.default_rng(0)
+    (run,) = replay([], method.rules)
+    region = TrustRegion(method.space, {"n": 2, "u": [0.5, 0.5]}, run.length, run.radius)
+    assert len({region.sample(rng)["n"] for _ in range(40)}) > 10
 
 
 def test_samples_lie_inside(any_space: Space) -> None:
