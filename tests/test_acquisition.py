@@ -156,6 +156,18 @@ def test_uniform_rows_cover_all_levels() -> None:
     assert min(widths.count(width) for width in (16, 32, 64, 128)) > 60
 
 
+def test_grid_and_draws_have_every_level_of_log_integers() -> None:
+    space = load_space({"k": {"type": "int", "range": [1, 101], "log": True}})
+    subspace, rng = space.subspace(0), np.random.default_rng(0)
+    box = Box(subspace)
+    grid, drawn = (
+        [subspace.decode(row)["k"] for row in rows]
+        for rows in (box.sample(96, rng), box.draw(5_000, rng))
+    )
+    assert grid == list(range(1, 101))
+    assert sorted(set(drawn)) == grid
+
+
 def test_projection_keeps_common_values() -> None:
     space = load_space(MIXED)
     a, b = space.subspaces()

@@ -43,7 +43,7 @@ class Box:
     def sample(self, n: int, rng: Generator) -> Array:
         """Uniform rows, shape (n, n_columns); the whole grid where it is small."""
         if self._n_levels.all() and np.prod(self._n_levels, dtype=float) <= MAX_GRID:
-            axes = [np.arange(k) / max(k - 1, 1) for k in self._n_levels]
+            axes = [_units(parameter) for parameter in self._parameters]
             grid = np.meshgrid(*axes, indexing="ij") if axes else []
             rows = np.stack([axis.ravel() for axis in grid], 1) if grid else np.zeros((1, 0))
             return self.snap(rows)
@@ -54,6 +54,7 @@ class Box:
         u = rng.random((n, self.n_columns))
         top = np.maximum(self._n_levels - 1, 1)
         levels = np.minimum(np.floor(u * self._n_levels), self._n_levels - 1) / top
+        levels[:, self._log_int] = u[:, self._log_int]  # their levels are at unequal distances
         return self.snap(np.where(self._n_levels > 0, levels, u))
 
     def snap(self, x: Array) -> Array:
@@ -101,6 +102,11 @@ class Box:
         level = parameter.level_of(parameter.from_unit(row[column]))
         near = (level - 1, level + 1)
         return [parameter.to_unit(parameter.value_at(at)) for at in near if 0 <= at <= top]
+
+
+def _units(parameter: Parameter) -> Array:
+    """The places of all levels, shape (n_levels,)."""
+    return np.array([parameter.to_unit(parameter.value_at(at)) for at in range(parameter.n_levels)])
 
 
 def _snap_log_int(parameter: Parameter, x: Array) -> Array:

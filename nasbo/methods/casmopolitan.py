@@ -17,7 +17,7 @@ from nasbo.methods.ascent import maximise_score
 from nasbo.methods.base import Method, Suggestion, Task
 from nasbo.methods.modelled import IsTaken, Taken
 from nasbo.methods.options import check_count
-from nasbo.methods.trust_region import Rules, Run, TrustRegion, replay
+from nasbo.methods.trust_region import Rules, Run, TrustRegion, count_choices, replay
 from nasbo.space import Config, Space, Subspace
 from nasbo.surrogates.base import Observations
 from nasbo.surrogates.mixed import MixedGP
@@ -67,12 +67,12 @@ class Casmopolitan(Method):
         super().__init__(space, seed)
         check_count("success_tolerance", success_tolerance)
         check_count("failure_tolerance", failure_tolerance)
-        n_choices = MixedGP(space).n_choices
-        self.rules = Rules(n_choices, success_tolerance, failure_tolerance)
+        self.rules = Rules(count_choices(space), success_tolerance, failure_tolerance)
 
     def propose(self, task: Task) -> list[Suggestion]:
-        runs = replay([score for _, score in task.rows], self.rules)
-        seen = _since(task.observations, runs[-1].start)
+        owners = [trial.info.get("run") for trial, _ in task.rows]
+        runs = replay([score for _, score in task.rows], self.rules, owners)
+        seen = _some(task.observations, runs[-1].rows)
         is_taken = Taken(task)
         if len(seen) == 0:
             return self._restart(runs, task, is_taken)
@@ -142,10 +142,8 @@ class Casmopolitan(Method):
 
     def _global_model(self, runs: Sequence[Run], observations: Observations) -> MixedGP:
         """A GP over the best config of every run that has ended."""
-        places = [
-            run.start + int(np.argmax(observations.y[run.start : run.end])) for run in runs[:-1]
-        ]
         y = observations.y
+        places = [max(run.rows, key=lambda at: float(y[at])) for run in runs[:-1]]
         z = torch.from_numpy((y[places] - y.mean()) / max(float(y.std()), 1e-12))
         subspaces = [observations.subspaces[at] for at in places]
         x = [observations.x[at] for at in places]
@@ -224,11 +222,11 @@ def _place(space: Space, config: Config) -> Place:
     return subspace, subspace.encode(config)
 
 
-def _since(observations: Observations, start: int) -> Observations:
+def _some(observations: Observations, rows: Sequence[int]) -> Observations:
     return Observations(
         observations.space,
-        observations.subspaces[start:],
-        observations.x[start:],
-        observations.y[start:],
-        max(observations.n_design - start, 0),
+        [observations.subspaces[at] for at in rows],
+        [observations.x[at] for at in rows],
+        observations.y[list(rows)],
+        sum(at < observations.n_design for at in rows),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import tempfile
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -121,15 +122,16 @@ class Smac(Method):
         space = self._kinds.ConfigurationSpace(seed=seed)
         flat = flatten(self.space)
         made = {one.name: self._hyperparameter(one) for one in flat}
-        fathers = {one.name: one.parameter for one in flat}
+        by_name = {one.name: one for one in flat}
         space.add(*made.values())
         conditions = []
         for one in flat:
-            if one.father and fathers[one.father].n_levels > 1:
-                father = fathers[one.father]
+            decided = _below_a_choice(one, by_name)
+            if decided.father:
+                father = by_name[decided.father].parameter
                 low = int(father.low) if father.kind == "int" else 0
-                values = [low + level for level in one.levels]
-                child, above = made[one.name], made[one.father]
+                values = [low + level for level in decided.levels]
+                child, above = made[one.name], made[decided.father]
                 conditions.append(self._kinds.InCondition(child, above, values))
         if conditions:
             space.add(*conditions)
@@ -147,6 +149,17 @@ class Smac(Method):
             return kinds.Categorical(flat.name, list(range(parameter.n_levels)))
         last = first + parameter.n_levels - 1
         return kinds.Integer(flat.name, (first, last), log=parameter.log)
+
+
+def _below_a_choice(flat: FlatParameter, by_name: Mapping[str, FlatParameter]) -> FlatParameter:
+    """The parameter or its nearest ancestor whose father has several levels, or that has none.
+
+    Under a father of one level, which SMAC knows as a constant, a parameter exists wherever the
+    father does.
+    """
+    while flat.father and by_name[flat.father].parameter.n_levels == 1:
+        flat = by_name[flat.father]
+    return flat
 
 
 def _in_order(maximizer: Any) -> Any:

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from nasbo.acquisition.box import Box
 from nasbo.acquisition.neighbours import Values, complete, values_of
 from nasbo.methods.ascent import Region
-from nasbo.space import Config, Space, Subspace
+from nasbo.space import Config, Parameter, Space, Subspace
+from nasbo.surrogates.vertices import ROOT, Key, child_keys
 
 Array = NDArray[np.float64]
 
@@ -49,46 +50,61 @@ class Run:
     """A local search between two restarts.
 
     Attributes:
-        start: place of its first score.
         length: side of the box of the numbers, in the unit cube.
         radius: how many choices may differ from the best config.
         best: its best score so far, ``None`` before the first.
-        end: place after its last score, ``None`` while it goes on.
+        rows: places of its scores, in order.
     """
 
-    start: int
     length: float
     radius: int
     best: float | None = None
     successes: int = 0
     failures: int = 0
-    end: int | None = None
+    rows: tuple[int, ...] = ()
 
 
-def replay(scores: Sequence[float], rules: Rules) -> list[Run]:
-    """All runs, the present one last, as the scores (larger is better) have shaped them."""
-    runs = [_begin(0, rules)]
+def replay(
+    scores: Sequence[float], rules: Rules, owners: Sequence[int | None] | None = None
+) -> list[Run]:
+    """All runs, the present one last, as the scores have shaped them.
+
+    Args:
+        scores: larger is better.
+        rules: how regions grow and shrink.
+        owners: number of the run that suggested each of them, ``None`` where none did. What a run
+            has suggested and only comes in after its end is still its own, and begins no new one.
+    """
+    runs = [_begin(rules)]
     for at, score in enumerate(scores):
+        owner = owners[at] if owners is not None else None
+        if owner is not None and owner < len(runs) - 1:
+            runs[owner] = _with_row(runs[owner], score, at)
+            continue
         runs[-1] = _after(runs[-1], score, at, rules)
         is_gone = runs[-1].length < rules.length_min or (rules.n_choices and runs[-1].radius < 1)
         if is_gone:
-            runs[-1] = replace(runs[-1], end=at + 1)
-            runs.append(_begin(at + 1, rules))
+            runs.append(_begin(rules))
     return runs
 
 
-def _begin(start: int, rules: Rules) -> Run:
+def _begin(rules: Rules) -> Run:
     radius = min(rules.radius_start, rules.radius_max, rules.n_choices)
-    return Run(start, rules.length_start, radius)
+    return Run(rules.length_start, radius)
+
+
+def _with_row(run: Run, score: float, at: int) -> Run:
+    best = score if run.best is None else max(run.best, score)
+    return replace(run, best=best, rows=(*run.rows, at))
 
 
 def _after(run: Run, score: float, at: int, rules: Rules) -> Run:
-    if run.best is None or at - run.start < rules.n_start:
-        return replace(run, best=score if run.best is None else max(run.best, score))
-    is_success = score >= run.best + rules.margin * abs(run.best)
+    before, run = run, _with_row(run, score, at)
+    if before.best is None or len(before.rows) < rules.n_start:
+        return run
+    is_success = score >= before.best + rules.margin * abs(before.best)
     run = replace(
         run,
-        best=max(run.best, score),
         successes=run.successes + 1 if is_success else 0,
         failures=0 if is_success else run.failures + 1,
     )
@@ -100,6 +116,30 @@ def _after(run: Run, score: float, at: int, rules: Rules) -> Run:
         radius, length = int(run.radius / rules.factor), run.length / rules.factor
         return replace(run, length=length, radius=radius, failures=0)
     return run
+
+
+def count_choices(space: Space) -> int:
+    """Choices and structural parameters of several levels, each name and place in a list once."""
+    found: set[tuple[str, int]] = set()
+
+    def visit(group: Sequence[Parameter], key: Key) -> None:
+        for parameter in group:
+            if _is_choice(parameter):
+                found.add((parameter.name, key[1]))
+            for branch in parameter.branches:
+                level = parameter.level_of(branch.value)
+                for child in child_keys(parameter, level, *key):
+                    visit(branch.parameters, child)
+            if parameter.repeated:
+                for child in child_keys(parameter, parameter.n_levels - 1, *key):
+                    visit(parameter.repeated, child)
+
+    visit(space.parameters, ROOT)
+    return len(found)
+
+
+def _is_choice(parameter: Parameter) -> bool:
+    return (parameter.is_structural or parameter.kind == "choice") and parameter.n_levels > 1
 
 
 class TrustRegion:
@@ -122,11 +162,7 @@ class TrustRegion:
         self.subspace = space.subspace_of(centre)
         self.centre = values_of(self.subspace, centre)
         self._parameters = {(s.name, s.index): s.parameter for s in self.subspace.free}
-        self._choices = [
-            slot
-            for slot in self.subspace.slots
-            if (slot.is_fixed or slot.parameter.kind == "choice") and slot.parameter.n_levels > 1
-        ]
+        self._choices = [slot for slot in self.subspace.slots if _is_choice(slot.parameter)]
 
     def n_changes(self, subspace: Subspace, config: Config) -> int:
         """Choices of the centre that the config has too, with another value."""

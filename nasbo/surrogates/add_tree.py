@@ -18,7 +18,7 @@ from nasbo.surrogates.exact import Conditioned
 from nasbo.surrogates.kernel_gp import KernelGP
 from nasbo.surrogates.kernels import squared_distances
 from nasbo.surrogates.slots import SlotFeatures
-from nasbo.surrogates.vertices import Key, Path, VertexTree
+from nasbo.surrogates.vertices import ROOT, Key, Path, VertexTree
 
 Array = NDArray[np.float64]
 
@@ -46,7 +46,8 @@ class AddTreeGP(KernelGP):
     vertex' own parameters (definition 4; algorithm 1 with its delta kernels). A vertex without
     parameters has a constant there; all those share one variance. A config is predicted from the
     rows X' that are tied to its path alone (section 4.1): X' also holds rows that are tied to
-    those through others, so that nothing is lost where a space is a forest of several trees.
+    those through others, so that nothing is lost where a space is a forest of several trees. A
+    config that passes no vertex, where all lists are empty, has a constant of its own.
 
     Departures from the paper: priors on all hyperparameters (it maximises the likelihood), choices
     at a vertex enter one-hot, and a lengthscale per parameter.
@@ -78,7 +79,7 @@ class AddTreeGP(KernelGP):
         for subspace, x in batches:
             here = torch.arange(start, start + len(x))
             start += len(x)
-            for key, columns in self.tree.path(subspace).items():
+            for key, columns in self._path(subspace).items():
                 places.setdefault(key, []).append(here)
                 values.setdefault(key, []).append(self._vertex_features(key, x[:, list(columns)]))
         members = {key: (torch.cat(places[key]), torch.cat(values[key])) for key in places}
@@ -106,7 +107,7 @@ class AddTreeGP(KernelGP):
     def condition(self, subspaces: list[Subspace], x: list[Array], z: Tensor) -> None:
         """Take in rows; the factors of the parts that belong together are made when needed."""
         self._subspaces, self._x, self._z = subspaces, x, z
-        paths = [self.tree.path(subspace) for subspace in subspaces]
+        paths = [self._path(subspace) for subspace in subspaces]
         self._component_of = _components(paths)
         self._row_component = [self._component_of[next(iter(path))] for path in paths]
         self._parts: dict[frozenset[int], _Part] = {}
@@ -114,7 +115,7 @@ class AddTreeGP(KernelGP):
     def posteriors(self, batches: Batches) -> tuple[Tensor, Tensor]:
         groups: dict[frozenset[int], list[int]] = {}
         for at, (subspace, _) in enumerate(batches):
-            groups.setdefault(self._related(self.tree.path(subspace)), []).append(at)
+            groups.setdefault(self._related(self._path(subspace)), []).append(at)
         if len(groups) == 1:
             return self._posterior(next(iter(groups)), self.features(batches))
         parts: dict[int, tuple[Tensor, Tensor]] = {}
@@ -151,6 +152,10 @@ class AddTreeGP(KernelGP):
         member = (torch.arange(len(x)), self._vertex_features(key, x))
         return self._posterior(self._related([key]), VertexRows({key: member}, len(x)))
 
+    def _path(self, subspace: Subspace) -> Path:
+        """The vertices of a subspace, at least one: no other path has a root without parameters."""
+        return self.tree.path(subspace) or {ROOT: ()}
+
     def _vertex_features(self, key: Key, x: Tensor) -> Tensor:
         return self._features[key](x) if key in self._features else x.new_zeros(len(x), 0)
 
@@ -163,11 +168,14 @@ class AddTreeGP(KernelGP):
 
     def _posterior(self, related: frozenset[int], rows: VertexRows) -> tuple[Tensor, Tensor]:
         diagonal = self.diagonal(self.theta, rows)
+        # Vertices without results leave the score flat: the way to ``x`` stays open for autograd.
+        open_way = sum((v.sum() for _, v in rows.members.values()), torch.zeros(())) * 0.0
         if not related:
-            open_way = sum((v.sum() for _, v in rows.members.values()), torch.zeros(())) * 0.0
             return open_way + torch.zeros_like(diagonal), diagonal
         part = self._part(related)
-        return part.conditioned.marginals(self.gram(self.theta, rows, part.seen), diagonal)
+        cross = self.gram(self.theta, rows, part.seen)
+        mean, variance = part.conditioned.marginals(cross, diagonal)
+        return open_way + mean, variance
 
     def _related(self, keys: Iterable[Key]) -> frozenset[int]:
         """The groups of tied rows that rows passing these vertices are tied to."""

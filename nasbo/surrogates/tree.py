@@ -213,13 +213,14 @@ class TreeGP(Surrogate):
         self, subspace: Subspace, x: Tensor, z: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Mean and variance of g_p, (n,) each, for c = 0, and t_p(x), (n, d) (section 3.2)."""
-        zero, leaf = z.new_zeros(len(z)), subspace.index
+        leaf = subspace.index
+        zero = x.sum(1) * 0.0  # keeps the way to ``x`` open for autograd
         if leaf not in self.kernels:
             return zero, zero, z
         prior = self.kernels.variance(self.theta, leaf).expand(len(x))
         state = self._state.leaves.get(leaf)
         if state is None:
-            return zero, prior, z
+            return zero, zero + prior, z
         solved = self._solve_cross(leaf, x, state)
         return solved.T @ state.y, prior - (solved * solved).sum(0), z - solved.T @ state.z
 

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from nasbo.methods.addtree import VertexBounds, _BestBelow, best_path
+from nasbo.search import Search
 from nasbo.space import Space, load_space
 from nasbo.surrogates.add_tree import AddTreeGP
 from nasbo.surrogates.base import Observations
@@ -68,3 +69,13 @@ def test_taken_configs_give_way_to_the_next_best(finite_space: Space) -> None:
         scores.append(found.score)
     assert len(taken) == 5
     assert scores[0] == max(scores)
+
+
+@pytest.mark.parametrize("acquisition", ["ei", "ucb"])
+def test_lists_may_be_empty(acquisition: str) -> None:
+    u = {"type": "float", "range": [0, 1]}
+    space = {"n": {"type": "int", "range": [0, 3], "submodule": {"u": u}}}
+    search = Search(space, method="addtree", acquisition=acquisition)
+    for trial in search.ask(5):
+        search.tell(trial, float(trial.config["n"]))
+    assert {trial.source for trial in search.ask(2)} == {"model"}

@@ -66,3 +66,15 @@ def test_forest_with_little_room_is_smacs_own() -> None:
     np.testing.assert_array_equal(mean, their_mean)
     np.testing.assert_array_equal(variance, their_variance)
     assert variance.max() > 0
+
+
+def test_parameters_below_a_choice_of_one_value_exist_where_it_does() -> None:
+    x = {"type": "float", "range": [0, 1]}
+    one = {"type": "choice", "range": ["sgd"], "submodule": {"sgd": {"m": x}}}
+    two = {"type": "int", "range": [2, 3], "submodule": {"opt": one}}
+    below = {"a": {"n": two}, "b": {"z": x}}
+    space = load_space({"kind": {"type": "choice", "range": ["a", "b"], "submodule": below}})
+    search = Search(space, method="smac")
+    for trial in search.ask(4):
+        search.tell(trial, objective(space, trial.config))
+    assert {trial.source for trial in search.ask(2)} == {"model"}

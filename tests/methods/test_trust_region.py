@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from nasbo.acquisition.box import Box
-from nasbo.methods.trust_region import Rules, TrustRegion, replay
+from nasbo.methods.base import Suggestion
+from nasbo.methods.casmopolitan import Casmopolitan
+from nasbo.methods.trust_region import Rules, Run, TrustRegion, count_choices, replay
 from nasbo.search import Search
 from nasbo.space import Space, load_space
 from tests.conftest import SPACES
@@ -49,8 +53,35 @@ def test_it_restarts_when_it_is_too_small() -> None:
     n = 2 + 4 * 6  # 10, 6, 4, 2, 1, 0: five times; one more would begin to count anew
     runs = replay([1.0, 1.0, *[0.0] * n], RULES)
     assert len(runs) == 2
-    assert (runs[0].start, runs[0].end) == (0, 22)
-    assert (runs[1].start, runs[1].radius) == (22, 10)
+    assert runs[0].rows == tuple(range(22))
+    assert (runs[1].rows[0], runs[1].radius) == (22, 10)
+
+
+def test_rest_of_a_batch_belongs_to_the_run_that_suggested_it() -> None:
+    scores = [1.0, 1.0, *[0.0] * 20, 3.0, 2.0]
+    runs = replay(scores, RULES, [None, None, *[0] * 22])
+    assert len(runs) == 2
+    assert runs[0].rows == tuple(range(24))
+    assert runs[0].best == 3.0
+    assert runs[1].rows == ()
+    runs = replay([*scores, 5.0], RULES, [None, None, *[0] * 22, 1])
+    assert runs[1].rows == (24,)
+    assert runs[1].best == 5.0
+
+
+def test_structural_integers_are_choices_however_long() -> None:
+    x = {"type": "float", "range": [0, 1]}
+    op = {"type": "choice", "range": ["a", "b"]}
+    only = {"type": "choice", "range": ["a"]}
+    n = {"type": "int", "range": [1, 31], "submodule": {"u": x}}
+    space = {"n": n, "op": op, "only": only, "width": {"type": "int", "range": [1, 31]}}
+    assert count_choices(load_space(space)) == 2
+    assert count_choices(load_space({"n": n | {"submodule": {"op": op}}})) == 1 + 30
+
+    method, rng = Casmopolitan(load_space({"n": n})), np.random.default_rng(0)
+    (run,) = replay([], method.rules)
+    region = TrustRegion(method.space, {"n": 2, "u": [0.5, 0.5]}, run.length, run.radius)
+    assert len({region.sample(rng)["n"] for _ in range(40)}) > 10
 
 
 def test_samples_lie_inside(any_space: Space) -> None:
@@ -87,6 +118,28 @@ def test_a_structural_change_uses_up_a_change() -> None:
     row[:, gamma] = 0.5
     row[:, flag] = [0.0, 1.0]
     assert inside.contains(row).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("batch", [1, 4])
+def test_every_run_begins_where_the_global_gp_says(
+    batch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    restarts: list[int] = []
+    restart = Casmopolitan._restart
+
+    def counted(self: Casmopolitan, runs: list[Run], *given: Any) -> list[Suggestion]:
+        restarts.append(len(runs) - 1)
+        return restart(self, runs, *given)
+
+    monkeypatch.setattr(Casmopolitan, "_restart", counted)
+    space = {"x": {"type": "float", "range": [0, 1]}, "c": {"type": "choice", "range": ["a", "b"]}}
+    search = Search(space, method="casmopolitan", failure_tolerance=1)
+    while len(search.trials) < 36:
+        for trial in search.ask(batch):
+            search.tell(trial, 1.0)
+    begun = {trial.info.get("run", 0) for trial in search.trials}
+    assert len(begun) > 2
+    assert restarts == sorted(begun - {0})
 
 
 def test_searches_restart_elsewhere() -> None:

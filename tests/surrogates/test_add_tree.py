@@ -132,6 +132,41 @@ def test_rows_tied_through_others_are_kept_in_a_forest() -> None:
     assert part.seen.n == 3
 
 
+def test_leaf_tied_by_a_constant_alone_has_a_gradient() -> None:
+    """It is flat where only a vertex without parameters has results, but differentiable."""
+    leaves = {0: {"a": UNIT}, 1: {"b": UNIT}}
+    inner = {"k": {"type": "choice", "range": [0, 1], "submodule": leaves}}
+    space = load_space({"t": {"type": "choice", "range": ["u"], "submodule": {"u": inner}}})
+    model = AddTreeGP(space)
+    x = [np.array([v]) for v in (0.1, 0.4, 0.6)]
+    model.fit(Observations(space, [space.subspace(0)] * 3, x, np.array([1.0, 2.0, 0.5])))
+    other = torch.rand(2, 1, dtype=torch.float64, requires_grad=True)
+    mean, variance = model.posterior(space.subspace(1), other)
+    (slope,) = torch.autograd.grad((mean + variance).sum(), other)
+    assert torch.equal(slope, torch.zeros(2, 1, dtype=torch.float64))
+
+
+def test_config_without_vertices_has_a_score_of_its_own(observe: Observe) -> None:
+    """An empty list below a root without parameters: tied to no other row, but predicted."""
+    space = load_space({"n": {"type": "int", "range": [0, 3], "submodule": {"u": UNIT}}})
+    empty = space.subspace_of({"n": 0, "u": []})
+    model = AddTreeGP(space)
+    nothing = torch.zeros(1, 0, dtype=torch.float64)
+    seen = observe(space, lambda c: 3.0 if c["n"] == 0 else -sum(c["u"]), n=12)
+    rows = [at for at, s in enumerate(seen.subspaces) if s.index != empty.index]
+    others = Observations(
+        space, [seen.subspaces[r] for r in rows], [seen.x[r] for r in rows], seen.y[rows]
+    )
+    model.fit(others)
+    mean, variance = model.posterior(empty, nothing)
+    assert mean == 0.0
+    assert variance > 0.1
+    model.fit(seen)
+    mean, _ = model.posterior(empty, nothing)
+    assert mean > 1.0
+    assert model.incumbent() == pytest.approx(float(mean))
+
+
 def test_it_learns_from_other_leaves(space: Space, observe: Observe) -> None:
     """The root's response is learned in leaf 1 and used in leaf 2."""
     seen = observe(space, lambda c: -4.0 * (c["a"] - 0.3) ** 2, n=24)

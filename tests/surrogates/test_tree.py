@@ -149,6 +149,24 @@ def test_path_posterior_ignores_the_leaf(fitted: tuple[TreeGP, Observations]) ->
     assert (variance > 0).all()
 
 
+def test_leaf_without_results_has_a_gradient(observe: Observe) -> None:
+    """Nothing is known there and no parameter is shared: it is flat, but can be differentiated."""
+    leaves = {0: {"a": UNIT}, 1: {"b": UNIT}}
+    space = load_space({"t": {"type": "choice", "range": [0, 1], "submodule": leaves}})
+    seen = observe(space, lambda c: float(c.get("a", 0.0)), n=12)
+    rows = [at for at, s in enumerate(seen.subspaces) if s.index == 0]
+    model = TreeGP(space)
+    model.fit(
+        Observations(
+            space, [seen.subspaces[r] for r in rows], [seen.x[r] for r in rows], seen.y[rows]
+        )
+    )
+    x = torch.rand(3, 1, dtype=torch.float64, requires_grad=True)
+    mean, variance = model.posterior(space.subspace(1), x)
+    (slope,) = torch.autograd.grad((mean + variance).sum(), x)
+    assert torch.equal(slope, torch.zeros(3, 1, dtype=torch.float64))
+
+
 def test_fourier_features_bend_where_linear_ones_cannot(observe: Observe) -> None:
     """A bump in a shared parameter (supplement of the paper, section 4.3)."""
     space = load_space(
