@@ -1,4 +1,4 @@
-"""The tests; like ``make test`` they compute with one thread, so that processes agree to the bit."""
+"""The tests compute with one thread, as ``make test`` does: processes agree to the bit then."""
 
 import os
 
