@@ -59,8 +59,11 @@ class Journal:
         """Write events as one transaction; with ``sync`` they are on disk when this returns.
 
         Raises:
-            JournalError: the disk refused; the file is as it was before.
+            JournalError: the disk refused; the file is as it was before, or, where even that cannot
+                be had, the journal is closed: whoever opens it again cuts off what is torn.
         """
+        if self._file < 0:
+            raise JournalError(f"{self.path}: is closed, open it again")
         first: Event = {**events[0], "lines": len(events)} if len(events) > 1 else events[0]
         crc, lines = self._crc, []
         for item in (first, *events[1:]):
@@ -72,12 +75,12 @@ class Journal:
             if sync:
                 os.fsync(self._file)
             self._publish(data, sync)
-        except JournalError:
-            self._undo()
-            raise
         except OSError as error:
             self._undo()
             raise JournalError(f"{self.path}: cannot be written: {error}") from error
+        except BaseException:  # an interrupt, too, must not leave half a line before the next
+            self._undo()
+            raise
         self._size, self._crc = self._size + len(data), crc
 
     def _publish(self, data: bytes, sync: bool) -> None:
@@ -88,6 +91,7 @@ class Journal:
             os.ftruncate(self._file, self._size)
             os.lseek(self._file, self._size, os.SEEK_SET)
         except OSError as error:
+            self.close()
             raise JournalError(f"{self.path}: cannot be repaired: {error}") from error
 
     def close(self) -> None:
@@ -274,6 +278,17 @@ def is_locked(path: str | os.PathLike[str]) -> bool:
         return not _try_lock(lock)
     finally:
         os.close(lock)
+
+
+def write_durably(path: Path, content: bytes) -> None:
+    """Write a file that is there as a whole or not at all, and is still there after a power cut."""
+    partial = path.with_name(f"{path.name}.partial")
+    with partial.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)
+    _sync_folder(path.parent)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from nasbo.errors import SweepError
 from nasbo.forecast import draw_forecast, sweep_length
-from nasbo.history import History, Repeating, event
+from nasbo.history import Event, History, Repeating, event
 from nasbo.plan import (
     calibrated,
     check_provenance,
@@ -35,7 +35,7 @@ from nasbo.search import Search
 from nasbo.space import Space
 from nasbo.storage.mirror import open_journal, open_named, push, shown
 from nasbo.sweep import SETTINGS_FILE, Sweep, create_folder, limits_of, open_folder, read_history
-from nasbo.trainer import Trainer, load_trainer
+from nasbo.trainer import Trainer, check_outside, load_trainer
 
 EXIT_CODES = {"finished": 0, "stopped": 0, "failed": 1, "lost": 3, "interrupted": 130}
 PLOT_FILE = "best_so_far.png"
@@ -56,6 +56,7 @@ def start_sweep(file: str, folder: Path | None, given: Mapping[str, Any], displa
     check_search(sweep, space)
     sweep = replace(sweep, provenance=provenance_of(sweep, display.console))
     folder = folder or open_named(default_folder(sweep))
+    _check_code(folder, sweep)  # else it could not be resumed
     is_named = sweep.address not in ("auto", "local")  # else it means another one elsewhere
     create_folder(folder, sweep if is_named else replace(sweep, address=None))
     return run_in_words(folder, sweep, space, None, display)
@@ -110,7 +111,8 @@ def resume_sweep(
     _check_trainer(folder, sweep)
     check_provenance(folder, sweep, display.console)
     if repeating is not None:
-        _change_repeats(folder, sweep, space, repeating)
+        change = event("repeating", repeats=repeating.repeats, top=repeating.top)
+        _note(folder, sweep, space, change)
     _, history = read_history(folder)
     budget = n_trials or history.budget or sweep.trials
     if budget < history.n_suggested:
@@ -118,6 +120,8 @@ def resume_sweep(
             f"--trials must be at least {history.n_suggested}, the trials so far, got {budget}"
         )
     if is_complete(history, budget):
+        if budget != (history.budget or sweep.trials):
+            history = _note(folder, sweep, space, event("budget", trials=budget))
         ended = f"{shown(folder)}: has finished, {history.n_ended} of {budget} trials have ended"
         display.console.print(ended)
         _conclude(folder, sweep, history, display.console)
@@ -125,16 +129,18 @@ def resume_sweep(
     return run_in_words(folder, sweep, space, n_trials, display)
 
 
-def _change_repeats(folder: Path, sweep: Sweep, space: Space, repeating: Repeating) -> None:
-    """Note in the journal that the best configs are to be repeated more often from now on."""
+def _note(folder: Path, sweep: Sweep, space: Space, change: Event) -> History:
+    """Write a change of plans into the journal."""
     journal, options = open_journal(folder), sweep.method_options
     with Search(space, sweep.method, sweep.mode, sweep.seed, journal=journal, **options) as search:
-        search.record(event("repeating", repeats=repeating.repeats, top=repeating.top))
+        search.record(change)
+        return search.history
 
 
 def _check_trainer(folder: Path, sweep: Sweep) -> None:
     """A folder from elsewhere runs no code but installed packages and this working directory."""
     try:
+        _check_code(folder, sweep)
         load_trainer(sweep.trainer)
     except SweepError as error:
         raise SweepError(
@@ -143,12 +149,18 @@ def _check_trainer(folder: Path, sweep: Sweep) -> None:
         ) from error
 
 
+def _check_code(folder: Path, sweep: Sweep) -> None:
+    check_outside(sweep.trainer, folder)
+    if ":" in sweep.method:
+        check_outside(sweep.method, folder)
+
+
 def show_best(folder: Path, console: Console) -> None:
     """Print the best config of a sweep."""
     sweep, history = read_history(folder)
     if history.best is None:
         raise SweepError(f"{folder}: nothing has finished yet")
-    console.print(describe_best(history, history.best, _trainer_or_none(sweep)))
+    console.print(describe_best(history, history.best, _trainer_or_none(folder, sweep)))
 
 
 def run_in_words(
@@ -215,7 +227,7 @@ def _conclude(folder: Path, sweep: Sweep, history: History, console: Console) ->
     if best is None:
         console.print("no trial has finished with a value")
         return
-    console.print(describe_best(history, best, _trainer_or_none(sweep)), highlight=False)
+    console.print(describe_best(history, best, _trainer_or_none(folder, sweep)), highlight=False)
     label, place = sweep.metric or "value", shown(folder)
     try:
         plot_best_so_far(history, folder / PLOT_FILE, f"{folder.name}: {sweep.method}", label)
@@ -228,9 +240,10 @@ def _conclude(folder: Path, sweep: Sweep, history: History, console: Console) ->
     console.print(f"curves:      tensorboard --logdir {folder}", highlight=False)
 
 
-def _trainer_or_none(sweep: Sweep) -> Trainer | None:
+def _trainer_or_none(folder: Path, sweep: Sweep) -> Trainer | None:
     """The trainer, if it can be had where the result is looked at."""
     try:
+        check_outside(sweep.trainer, folder)
         return load_trainer(sweep.trainer)
     except SweepError:
         return None

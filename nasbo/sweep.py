@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import platform
-import shutil
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -17,7 +16,7 @@ import yaml
 
 from nasbo.errors import NasboError, SpaceError, SweepError
 from nasbo.history import History, Mode, Trial, replay
-from nasbo.journal import read_events
+from nasbo.journal import read_events, write_durably
 from nasbo.limits import Limits, parse_limits
 from nasbo.repeats import is_complete
 from nasbo.space import Space, find_space_file, load_space
@@ -273,11 +272,9 @@ def create_folder(folder: Path, sweep: Sweep) -> Sweep:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o700)
-        shutil.copyfile(find_space_file(sweep.space), folder / SPACE_FILE)
+        write_durably(folder / SPACE_FILE, find_space_file(sweep.space).read_bytes())
         text = yaml.safe_dump(asdict(sweep), sort_keys=False)
-        partial = folder / f"{SETTINGS_FILE}.partial"
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(folder / SETTINGS_FILE)
+        write_durably(folder / SETTINGS_FILE, text.encode())
     except OSError as error:
         raise SweepError(f"{folder}: cannot be written: {error}") from error
     push(folder, (SPACE_FILE, SETTINGS_FILE))

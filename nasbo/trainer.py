@@ -135,6 +135,29 @@ def load_trainer(path: str, folder: str | os.PathLike[str] | None = None) -> Tra
     )
 
 
+def check_outside(path: str, folder: str | os.PathLike[str]) -> None:
+    """Refuse code that lies in a sweep's folder: whoever was sent the folder would run it.
+
+    Nothing is imported for that, as a package of the folder would run by it.
+
+    Args:
+        path: ``module:name``, as the sweep's settings have it.
+        folder: the sweep's folder.
+
+    Raises:
+        SweepError: the module, or a package around it, is in the folder.
+    """
+    parts, inside = path.partition(":")[0].split("."), Path(folder).resolve()
+    for place in dict.fromkeys((os.getcwd(), *sys.path)):
+        for n in range(1, len(parts) + 1):
+            found = Path(place, *parts[:n]).resolve()
+            is_there = found.exists() or any(found.parent.glob(f"{found.name}.*"))
+            if is_there and found.is_relative_to(inside):
+                raise SweepError(
+                    f"{path} lies in the sweep's own folder, from which no code is run"
+                )
+
+
 @dataclass(frozen=True)
 class TrainerSummary:
     """A trainer's summary of configs, by the trainer's path: it can be sent to other processes."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -197,7 +198,7 @@ def test_closed_journal_cannot_be_written(tmp_path: Path) -> None:
     journal = Journal(path)
     journal.close()
     journal.close()
-    with pytest.raises(JournalError, match="cannot be"):
+    with pytest.raises(JournalError, match="is closed, open it again"):
         journal.append({"event": "late"})
     assert path.read_bytes() == b""
 
@@ -208,3 +209,45 @@ def test_places_that_cannot_hold_a_journal(place: str, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     with pytest.raises(JournalError, match=r"cannot be (written|read)"):
         Journal(tmp_path / place)
+
+
+def _fail(*_: object) -> None:
+    raise OSError(errno.EIO, "Input/output error")
+
+
+def test_a_disk_that_cannot_undo_closes_the_journal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the next line would stand behind half of this one, and nobody could open the file."""
+    path = tmp_path / "journal.jsonl"
+    _write(path)
+    write = os.write
+    with Journal(path) as journal:
+        with monkeypatch.context() as broken:
+            broken.setattr(os, "write", lambda file, data: write(file, data[:7]) and _fail())
+            broken.setattr(os, "ftruncate", _fail)
+            with pytest.raises(JournalError, match="cannot be repaired"):
+                journal.append({"event": "lost"})
+        with pytest.raises(JournalError, match="is closed, open it again"):
+            journal.append({"event": "later"})
+    with Journal(path) as journal:
+        assert _plain(journal.events) == EVENTS
+        journal.append({"event": "later"})
+    assert _plain(read_events(path)) == [*EVENTS, {"event": "later"}]
+
+
+def test_an_interrupt_in_a_write_leaves_the_file_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(file: int) -> None:
+        raise KeyboardInterrupt
+
+    path = tmp_path / "journal.jsonl"
+    _write(path)
+    with Journal(path) as journal:
+        with monkeypatch.context() as broken:
+            broken.setattr(os, "fsync", interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                journal.append({"event": "interrupted"})
+        journal.append({"event": "later"})
+    assert _plain(read_events(path)) == [*EVENTS, {"event": "later"}]

@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 
 from nasbo.errors import NasboError, SweepError
+from nasbo.report.study import open_study
 from nasbo.search import Search
 from nasbo.start import (
     PLOT_FILE,
@@ -19,15 +20,16 @@ from nasbo.start import (
     start_or_resume,
     start_sweep,
 )
-from nasbo.sweep import JOURNAL_FILE, Sweep, create_folder
+from nasbo.sweep import JOURNAL_FILE, Sweep, create_folder, status
 
 DISPLAY = Display(Console(quiet=True))
 
 
-def finished(folder: Path, trainer: str = "tests.tune.toy:simulation") -> Path:
+def finished(folder: Path, trainer: str = "tests.tune.toy:simulation", n_trials: int = 9) -> Path:
+    """A sweep of which nine trials have ended."""
     from tests.tune.toy import simulation
 
-    sweep = Sweep(space="simulation", trainer=trainer, method="random", trials=9)
+    sweep = Sweep(space="simulation", trainer=trainer, method="random", trials=n_trials)
     create_folder(folder, sweep)
     journal = folder / JOURNAL_FILE
     with Search("simulation", "random", journal=journal, notes=sweep.notes()) as search:
@@ -100,6 +102,44 @@ def test_a_foreign_folder_brings_no_code_of_its_own(
         resume_sweep(folder, 12, Display(Console()))
     show_best(folder, Console())
     assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("trainer", "place"), [("s.brought:train", "."), ("s.inner.brought:train", "."),
+                           ("brought:train", "s")]
+)  # fmt: skip
+def test_a_foreign_folder_in_sight_brings_no_code_of_its_own(
+    trainer: str, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every folder in the working directory could be imported as a package."""
+    folder = finished(tmp_path / "s", trainer)
+    code = f"open({str(tmp_path / 'ran')!r}, 'w')\n\ndef train(config): return 0.0\n"
+    (folder / "inner").mkdir()
+    for file in ("brought.py", "inner/__init__.py", "inner/brought.py"):
+        (folder / file).write_text(code)
+    monkeypatch.chdir(tmp_path / place)
+    monkeypatch.syspath_prepend(str(tmp_path / place))
+    with pytest.raises(SweepError, match="lies in the sweep's own folder"):
+        resume_sweep(folder, 12, DISPLAY)
+    show_best(folder, DISPLAY.console)
+    assert open_study(folder).trainer is None
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_sweep_is_not_begun_where_it_could_not_be_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "near_trainer.py").write_text("def train(config): return 0.0\n")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SweepError, match="near_trainer:train lies in the sweep's own folder"):
+        start_sweep("simulation", tmp_path, {"trainer": "near_trainer:train"}, DISPLAY)
+
+
+def test_a_smaller_total_that_is_reached_is_remembered(tmp_path: Path) -> None:
+    folder = finished(tmp_path / "s", n_trials=20)
+    assert status(folder)["state"] == "interrupted"
+    assert resume_sweep(folder, 9, DISPLAY) == 0
+    assert (status(folder)["state"], status(folder)["n_trials"]) == ("finished", 9)
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("1.5m", 90), ("2h", 7200), ("7", 7)])

@@ -30,7 +30,7 @@ from nasbo.plan import check_options, provenance_of
 from nasbo.repeats import is_complete
 from nasbo.start import EXIT_CODES, Display, run_in_words
 from nasbo.sweep import JOURNAL_FILE, Sweep, read_history, trial_folder
-from nasbo.trainer import Trainer, load_trainer
+from nasbo.trainer import Trainer, check_outside, load_trainer
 
 BEST_FOLDER = "best"
 CONFIG_FILE, CURVE_FILE = "architecture.yaml", "curve.csv"
@@ -72,6 +72,7 @@ def finalize(folder: Path, wish: Wish, console: Console) -> int:
 
 def _trainer(folder: Path, sweep: Sweep) -> Trainer:
     try:
+        check_outside(sweep.trainer, folder)
         return load_trainer(sweep.trainer)
     except SweepError as error:
         raise SweepError(f"{error}; {folder} needs the trainer {sweep.trainer}") from error

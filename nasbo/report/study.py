@@ -16,7 +16,7 @@ from nasbo.report.drawing import SERIES, Drawing
 from nasbo.report.importance import Importance, measure_importance
 from nasbo.storage.mirror import is_running
 from nasbo.sweep import Sweep, read_history, state_of
-from nasbo.trainer import Trainer, load_trainer
+from nasbo.trainer import Trainer, check_outside, load_trainer
 
 MAX_MARKS = 2_000
 """More trials than this are thinned out in figures that draw each one."""
@@ -185,12 +185,13 @@ def make_study(folder: Path, sweep: Sweep, history: History) -> Study:
     """A study of a history that is at hand."""
     budget = history.budget or sweep.trials
     state = state_of(history, budget, is_running(folder))
-    trainer, problem = _find_trainer(sweep)
+    trainer, problem = _find_trainer(folder, sweep)
     return Study(folder, sweep, history, state, trainer, problem)
 
 
-def _find_trainer(sweep: Sweep) -> tuple[Trainer | None, str]:
+def _find_trainer(folder: Path, sweep: Sweep) -> tuple[Trainer | None, str]:
     try:
+        check_outside(sweep.trainer, folder)
         return load_trainer(sweep.trainer), ""
     except SweepError as error:
         return None, f"the trainer {sweep.trainer} cannot be had here ({error})"

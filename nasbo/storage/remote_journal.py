@@ -119,14 +119,15 @@ class RemoteJournal(Journal):
 
     def _store(self, data: bytes) -> None:
         segment = Segment(self._lease.epoch, self._stored, self._stored + len(data))
+        # Until the answer is there it may be stored or not; a second object would contradict it.
+        self._broken = f"{self._place.url}: cannot be written: a write was interrupted"
         try:
             self._place.write(segment.name, data)
             self._lease.confirm()
         except (OSError, JournalError) as error:
-            # It may be stored or not; a second object from here on would contradict it.
             self._broken = f"{self._place.url}: cannot be written: {error}"
             raise JournalError(self._broken) from error
-        self._stored = segment.end
+        self._stored, self._broken = segment.end, ""
 
     def close(self) -> None:
         """Store what is left of the progress, and give the journal back."""

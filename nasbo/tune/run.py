@@ -48,7 +48,8 @@ class Outcome:
     """How a run ended.
 
     ``finished`` (the budget is used), ``stopped`` (by a limit of its own), ``interrupted`` (by a
-    signal), ``failed`` (too many failures one after the other) or ``lost`` (Ray went away).
+    signal), ``failed`` (too many failures one after the other) or ``lost`` (Ray or the disk went
+    away).
     """
 
     state: str
@@ -197,9 +198,9 @@ def _watched(searcher: SweepSearch, sweep: Sweep, folder: Path, audience: Audien
 
 
 def _outcome(searcher: SweepSearch) -> Outcome:
-    if searcher.error is not None:
-        raise searcher.error
     history = searcher.search.history
+    if searcher.error is not None:
+        return Outcome("lost", history, str(searcher.error))
     if searcher.reason:
         return Outcome(searcher.state, history, searcher.reason)
     if searcher.rounds.is_done and not history.open_trials:

@@ -141,8 +141,12 @@ class SweepSearch(NasboSearch):
 
     def _on_journal_error(self, error: JournalError) -> Any:
         logger.error("%s", error)
-        self.error = error
+        self.error = self.error or error
         return None
+
+    def _guard(self, call: Any, *arguments: Any) -> None:
+        if self.error is None:  # what the journal did not take is done again after a resume
+            super()._guard(call, *arguments)
 
     def _tune_config(self, trial: Trial) -> dict[str, Any]:
         return {

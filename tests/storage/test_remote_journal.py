@@ -65,6 +65,23 @@ def test_a_bucket_that_refuses_ends_the_writing(tmp_path: Path, place: Place) ->
     assert fetch_journal(place)[0] == before
 
 
+def test_an_interrupted_write_ends_the_writing(tmp_path: Path, place: Place) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    journal = RemoteJournal(tmp_path / "journal.jsonl", place, lease_s=5)
+    journal.append(event(0))
+    before = journal.path.read_bytes()
+    write, place.write = place.write, interrupt  # type: ignore[method-assign, assignment]
+    with pytest.raises(KeyboardInterrupt):
+        journal.append(event(1))
+    place.write = write  # type: ignore[method-assign]
+    with pytest.raises(JournalError, match="a write was interrupted"):
+        journal.append(event(2))  # it may hold the first one after all
+    journal.close()
+    assert fetch_journal(place)[0] == before
+
+
 def refuse(*_: object, **__: object) -> None:
     raise OSError("the bucket is full")
 
