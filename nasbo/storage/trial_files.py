@@ -45,6 +45,10 @@ class TrialFiles:
             self._place.delete(f"{self._name}/{name}")
         self._stored = now
 
+    def remove(self) -> None:
+        """Free this node's disk; what counts is in the bucket."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
     def _look(self) -> dict[str, tuple[int, int]]:
         files = (path for path in self.folder.rglob("*") if path.is_file())
         return {
