@@ -17,6 +17,7 @@ from rich.console import Console
 from nasbo.errors import SweepError
 from nasbo.forecast import draw_forecast, sweep_length
 from nasbo.history import History, Repeating, event
+from nasbo.job import sweep_name
 from nasbo.plan import (
     calibrated,
     check_provenance,
@@ -218,7 +219,7 @@ def _conclude(folder: Path, sweep: Sweep, history: History, console: Console) ->
     console.print(describe_best(history, best, _trainer_or_none(sweep)), highlight=False)
     label, place = sweep.metric or "value", shown(folder)
     try:
-        plot_best_so_far(history, folder / PLOT_FILE, f"{folder.name}: {sweep.method}", label)
+        plot_best_so_far(history, folder / PLOT_FILE, f"{sweep_name(folder)}: {sweep.method}", label)
         console.print(f"plot:        {folder / PLOT_FILE}", highlight=False, soft_wrap=True)
     except OSError as error:  # the sweep's ending was said before: a full disk costs the plot only
         console.print(f"plot:        none, {error}", highlight=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""The searcher of a sweep without Ray: trials that break off while the bucket is away."""
+"""The searcher of a sweep in a bucket, without Ray: names, and trials while the bucket is away."""
 
 from __future__ import annotations
 
@@ -75,3 +75,8 @@ def test_checkpoints_that_cannot_be_removed_now_are_removed_later(
     searcher.search.tell(numbers[1], error="crashed")
     searcher._after_end(numbers[1])
     assert not place.sizes("trials")
+
+
+def test_the_process_that_decides_is_called_as_the_sweep(searcher: SweepSearch) -> None:
+    assert searcher._folder.name != "first"
+    assert searcher._recipe().sweep == "first"
