@@ -160,7 +160,7 @@ def resume(
 
 
 @click.command()
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("folder", metavar="DIR", type=SweepFolder())
 @click.option(
     "--top",
     default=3,
