@@ -72,6 +72,7 @@ def test_a_silent_trial_stores_its_stack_and_frees_the_disk(
     ended: list[int] = []
     monkeypatch.setattr("nasbo.tune.trial.os._exit", ended.append)
     session = TuneSession(task_of(tmp_path, "m:f", timeout_s=60.0), 3)
+    (session.folder / "weights.bin").write_text("large")
     session._watchdog.start()
     session._watchdog._end()
     session._watchdog.stop()
