@@ -5,13 +5,20 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from nasbo.storage.mirror import shown
+from nasbo.storage.place import is_url
 from nasbo.sweep import Sweep
 
 
 def sweep_name(folder: str | os.PathLike[str]) -> str:
-    """A sweep is called as its folder, wherever that lies."""
-    text = os.fspath(folder)
-    return Path(text).resolve().name if "://" not in text else text.rstrip("/").rpartition("/")[2]
+    """A sweep is called as its folder, wherever that lies; a mirror's is that in the bucket."""
+    return _place(folder).rpartition("/")[2]
+
+
+def _place(folder: str | os.PathLike[str]) -> str:
+    """A folder as everybody knows it: a URL, or a path in full."""
+    text = os.fspath(folder) if is_url(os.fspath(folder)) else shown(Path(folder))
+    return text.rstrip("/") if is_url(text) else str(Path(text).resolve())
 
 
 def job_metadata(
@@ -24,8 +31,7 @@ def job_metadata(
         sweep: its settings.
         report_url: of the live report, if it is served; else the command that serves it.
     """
-    text = os.fspath(folder)
-    place = text if "://" in text else str(Path(text).resolve())
+    place = _place(folder)
     return {
         "job_name": f"nasbo {sweep_name(folder)}",
         "sweep": sweep_name(folder),

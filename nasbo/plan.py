@@ -21,7 +21,14 @@ from nasbo.storage.mirror import open_named, shown
 from nasbo.sweep import Sweep, limits_of, make_sweep, open_folder, read_history, read_settings
 from nasbo.trainer import Trainer, TrainerSummary, load_trainer
 
-MAY_DIFFER = {"space", "trials", "address", "storage_path", "working_folder", "provenance"}
+PLACEMENT = (
+    "slots", "cpus_per_trial", "gpus_per_trial", "resources", "time_limit_s", "report_timeout_s",
+    "max_failures", "max_failures_in_a_row", "keep_checkpoints",
+)  # fmt: skip
+"""Settings about the machines of one run and the patience with them: each run may have its own."""
+MAY_DIFFER = {
+    "space", "trials", "address", "storage_path", "working_folder", "provenance", *PLACEMENT,
+}  # fmt: skip
 """Settings that say where a sweep runs and how long, not what it is."""
 
 
@@ -49,6 +56,12 @@ def check_search(sweep: Sweep, space: Space) -> None:
     make_method(sweep.method, space, sweep.seed, **sweep.method_options)
     if sweep.warm_start is not None:
         read_history(open_named(sweep.warm_start))
+
+
+def placement_of(sweep: Sweep) -> dict[str, Any]:
+    """What a run takes from the settings of its own launch, not from those that a folder holds."""
+    placed = {name: getattr(sweep, name) for name in PLACEMENT}
+    return placed if sweep.address is None else {**placed, "address": sweep.address}
 
 
 def check_same(folder: Path, sweep: Sweep, space: Space) -> None:

@@ -17,11 +17,13 @@ from rich.console import Console
 from nasbo.errors import SweepError
 from nasbo.forecast import draw_forecast, sweep_length
 from nasbo.history import Event, History, Repeating, event
+from nasbo.job import sweep_name
 from nasbo.plan import (
     calibrated,
     check_provenance,
     check_same,
     check_search,
+    placement_of,
     prepare,
     provenance_of,
 )
@@ -34,7 +36,15 @@ from nasbo.report.tensorboard import TensorboardLog
 from nasbo.search import Search
 from nasbo.space import Space
 from nasbo.storage.mirror import open_journal, open_named, push, shown
-from nasbo.sweep import SETTINGS_FILE, Sweep, create_folder, limits_of, open_folder, read_history
+from nasbo.sweep import (
+    SETTINGS_FILE,
+    Sweep,
+    create_folder,
+    limits_of,
+    open_folder,
+    read_history,
+    read_settings,
+)
 from nasbo.trainer import Trainer, check_outside, load_trainer
 
 EXIT_CODES = {"finished": 0, "stopped": 0, "failed": 1, "lost": 3, "interrupted": 130}
@@ -50,24 +60,57 @@ class Display:
     report_port: int | None = None
 
 
-def start_sweep(file: str, folder: Path | None, given: Mapping[str, Any], display: Display) -> int:
-    """Begin a sweep; the exit code is 0 if it ended by itself, 130 if it was interrupted."""
+def start_sweep(
+    file: str,
+    folder: Path | None,
+    given: Mapping[str, Any],
+    display: Display,
+    is_launched: bool = False,
+) -> int:
+    """Begin a sweep; the exit code is 0 if it ended by itself, 130 if it was interrupted.
+
+    Args:
+        file: of the sweep, or of its space.
+        folder: of the sweep; ``None`` for a new one.
+        given: options of the command line.
+        display: where it shows itself.
+        is_launched: the address on the command line is for this run alone, as a launcher's cluster
+            may be gone when the sweep is resumed.
+    """
     sweep, space = prepare(file, parsed(given), display.console)
     check_search(sweep, space)
     sweep = replace(sweep, provenance=provenance_of(sweep, display.console))
     folder = folder or open_named(default_folder(sweep))
     _check_code(folder, sweep)  # else it could not be resumed
-    is_named = sweep.address not in ("auto", "local")  # else it means another one elsewhere
-    create_folder(folder, sweep if is_named else replace(sweep, address=None))
+    address = read_settings(file).get("address") if is_launched else sweep.address
+    is_lasting = address not in ("auto", "local")  # these mean another one elsewhere
+    create_folder(folder, replace(sweep, address=address if is_lasting else None))
     return run_in_words(folder, sweep, space, None, display)
 
 
 def start_or_resume(file: str, folder: Path, given: Mapping[str, Any], display: Display) -> int:
-    """Begin a sweep, or continue it if the folder holds it already."""
+    """Begin a sweep, or continue it if the folder holds it already: what launchers call.
+
+    A sweep that goes on takes its machines, and more trials, from the settings given now.
+    """
     if not (folder / SETTINGS_FILE).exists():
-        return start_sweep(file, folder, given, display)
-    check_same(folder, *prepare(file, parsed(given), display.console))
-    return resume_sweep(folder, given.get("trials"), display, given.get("address"))
+        return start_sweep(file, folder, given, display, is_launched=True)
+    settings = parsed(given)
+    sweep, space = prepare(file, settings, display.console)
+    check_same(folder, sweep, space)
+    named = {**read_settings(file), **settings}.get("trials")
+    n_trials = _more_trials(folder, named, display.console)
+    return resume_sweep(folder, n_trials, display, placement_of(sweep))
+
+
+def _more_trials(folder: Path, named: int | None, console: Console) -> int | None:
+    """The new total of trials if one is named that is above that of the folder, else ``None``."""
+    held, history = read_history(folder)
+    budget = history.budget or held.trials
+    if named is not None and named < budget:
+        words = f"{shown(folder)}: goes on to its {budget} trials; trials = {named} takes none away"
+        console.print(words, highlight=False, soft_wrap=True)
+    return named if named is not None and named > budget else None
 
 
 def plan_sweep(file: str, given: Mapping[str, Any], console: Console) -> int:
@@ -102,12 +145,21 @@ def resume_sweep(
     folder: Path,
     n_trials: int | None,
     display: Display,
-    address: str | None = None,
+    placement: Mapping[str, Any] | None = None,
     repeating: Repeating | None = None,
 ) -> int:
-    """Continue a sweep."""
+    """Continue a sweep.
+
+    Args:
+        folder: of the sweep.
+        n_trials: a new total of trials.
+        display: where it shows itself.
+        placement: settings for this run alone, such as ``address`` and ``slots``; the folder keeps
+            its own.
+        repeating: how often the best configs are to be repeated from now on.
+    """
     sweep, space = open_folder(folder)
-    sweep = replace(sweep, address=address or sweep.address, working_folder=os.getcwd())
+    sweep = replace(sweep, **{**(placement or {}), "working_folder": os.getcwd()})
     _check_trainer(folder, sweep)
     check_provenance(folder, sweep, display.console)
     if repeating is not None:
@@ -126,7 +178,7 @@ def resume_sweep(
         display.console.print(ended)
         _conclude(folder, sweep, history, display.console)
         return 0
-    return run_in_words(folder, sweep, space, n_trials, display)
+    return run_in_words(folder, sweep, space, budget, display)
 
 
 def _note(folder: Path, sweep: Sweep, space: Space, change: Event) -> History:
@@ -230,7 +282,9 @@ def _conclude(folder: Path, sweep: Sweep, history: History, console: Console) ->
     console.print(describe_best(history, best, _trainer_or_none(folder, sweep)), highlight=False)
     label, place = sweep.metric or "value", shown(folder)
     try:
-        plot_best_so_far(history, folder / PLOT_FILE, f"{folder.name}: {sweep.method}", label)
+        plot_best_so_far(
+            history, folder / PLOT_FILE, f"{sweep_name(folder)}: {sweep.method}", label
+        )
         console.print(f"plot:        {folder / PLOT_FILE}", highlight=False, soft_wrap=True)
     except OSError as error:  # the sweep's ending was said before: a full disk costs the plot only
         console.print(f"plot:        none, {error}", highlight=False, soft_wrap=True)

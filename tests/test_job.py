@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from nasbo.job import job_metadata, sweep_name
+from nasbo.storage.mirror import open_mirror
 from nasbo.sweep import Sweep
 
 SWEEP = Sweep("some/where/svm.yaml", "own.module:train")
@@ -25,3 +28,15 @@ def test_folders_in_an_object_store() -> None:
     assert sweep_name("s3://bucket/runs/first/") == "first"
     found = job_metadata("s3://bucket/runs/first", SWEEP)
     assert (found["sweep"], found["folder"]) == ("first", "s3://bucket/runs/first")
+
+
+def test_a_mirror_is_called_as_its_folder_in_the_bucket(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NASBO_CACHE", str(tmp_path / "cache"))
+    url = f"file://{tmp_path}/runs/first"
+    mirror = open_mirror(url)
+    assert mirror.name != "first"
+    assert sweep_name(mirror) == "first"
+    found = job_metadata(mirror, SWEEP)
+    assert (found["sweep"], found["folder"]) == ("first", url)

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from click.testing import CliRunner
 from rich.console import Console
 
+from nasbo.cli import cli
 from nasbo.errors import NasboError, SweepError
+from nasbo.history import event
+from nasbo.plan import PLACEMENT
 from nasbo.report.study import open_study
 from nasbo.search import Search
+from nasbo.space import Space
 from nasbo.start import (
     PLOT_FILE,
     Display,
@@ -20,7 +27,7 @@ from nasbo.start import (
     start_or_resume,
     start_sweep,
 )
-from nasbo.sweep import JOURNAL_FILE, Sweep, create_folder, status
+from nasbo.sweep import JOURNAL_FILE, Sweep, create_folder, open_folder, status
 
 DISPLAY = Display(Console(quiet=True))
 
@@ -84,12 +91,120 @@ def test_continuing_takes_the_same_settings_only(tmp_path: Path) -> None:
     assert again(address="auto", trials=9) == 0
     with pytest.raises(SweepError, match="method = 'random', not 'attnbo': name another --dir"):
         again(method="attnbo")
-    with pytest.raises(SweepError, match="cpus_per_trial = 1, not 2"):
-        again(cpus_per_trial=2)
+    with pytest.raises(SweepError, match="seed = 0, not 2"):
+        again(seed=2)
     with pytest.raises(SweepError, match="a sweep over another space"):
         again("svm")
     with pytest.raises(NasboError, match="does_not_exist"):
         again("does_not_exist.yaml")
+
+
+Runs = list[tuple[Sweep, int | None]]
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> Runs:
+    """The settings and the totals of trials with which sweeps would run."""
+    seen: Runs = []
+
+    def run(folder: Path, sweep: Sweep, space: Space, n_trials: int | None, display: Any) -> int:
+        seen.append((sweep, n_trials))
+        return 0
+
+    monkeypatch.setattr("nasbo.start.run_in_words", run)
+    return seen
+
+
+def sweep_file(folder: Path, **settings: Any) -> str:
+    known = {"space": "simulation", "trainer": "tests.tune.toy:simulation", "method": "random"}
+    file = folder / "sweep.yaml"
+    file.write_text(yaml.safe_dump({**known, **settings}))
+    return str(file)
+
+
+@pytest.mark.parametrize("is_in_file", [True, False])
+def test_more_trials_extend_a_sweep_and_fewer_take_none_away(
+    tmp_path: Path, runs: Runs, is_in_file: bool
+) -> None:
+    folder = finished(tmp_path / "s")
+    console = Console(record=True, width=200)
+
+    def again(n_trials: int) -> int:
+        file = sweep_file(tmp_path, **{"trials": n_trials} if is_in_file else {})
+        given = {} if is_in_file else {"trials": n_trials}
+        return start_or_resume(file, folder, given, Display(console))
+
+    assert again(12) == 0
+    assert [n_trials for _, n_trials in runs] == [12]
+    with Search("simulation", "random", journal=folder / JOURNAL_FILE) as search:
+        search.record(event("budget", trials=20))  # as `nasbo resume --trials 20` does
+    assert again(12) == again(5) == again(20) == again(21) == 0
+    assert [n_trials for _, n_trials in runs] == [12, 20, 20, 20, 21]
+    assert "goes on to its 20 trials; trials = 5 takes none away" in console.export_text()
+
+
+def test_settings_without_a_number_of_trials_leave_that_of_the_folder(
+    tmp_path: Path, runs: Runs
+) -> None:
+    folder = finished(tmp_path / "s")
+    assert start_or_resume(sweep_file(tmp_path), folder, {}, DISPLAY) == 0
+    assert not runs, "9 of 9 trials have ended, whatever the default is"
+
+
+def test_the_address_of_a_launch_is_for_that_run_alone(tmp_path: Path, runs: Runs) -> None:
+    given = {"address": "10.0.0.7:6379"}
+    plain, named = sweep_file(tmp_path), tmp_path / "named"
+    assert start_or_resume(plain, tmp_path / "a", given, DISPLAY) == 0
+    assert start_sweep(plain, tmp_path / "b", given, DISPLAY) == 0
+    named.mkdir()
+    lasting = sweep_file(named, address="head:6379")
+    assert start_or_resume(lasting, tmp_path / "c", given, DISPLAY) == 0
+    assert [sweep.address for sweep, _ in runs] == ["10.0.0.7:6379"] * 3
+    held = [open_folder(tmp_path / name)[0].address for name in "abc"]
+    assert held == [None, "10.0.0.7:6379", "head:6379"]
+
+
+def test_a_sweep_moves_between_a_cluster_and_this_machine(tmp_path: Path, runs: Runs) -> None:
+    folder = tmp_path / "s"
+    cluster: dict[str, Any] = {
+        "slots": 64, "cpus_per_trial": 8, "gpus_per_trial": 1, "resources": {"spot": 0.001},
+        "time_limit_s": 3600, "report_timeout_s": 60.0, "max_failures": 5,
+        "max_failures_in_a_row": 50, "keep_checkpoints": 9,
+    }  # fmt: skip
+    assert set(cluster) == set(PLACEMENT)
+    address = {"address": "10.0.0.7:6379"}
+    assert start_or_resume(sweep_file(tmp_path, **cluster), folder, address, DISPLAY) == 0
+    assert start_or_resume(sweep_file(tmp_path), folder, {"slots": "2"}, DISPLAY) == 0
+    here = runs[-1][0]
+    assert {name: getattr(here, name) for name in PLACEMENT} == {
+        "slots": 2, "cpus_per_trial": 1, "gpus_per_trial": 0, "resources": {},
+        "time_limit_s": None, "report_timeout_s": None, "max_failures": 2,
+        "max_failures_in_a_row": 20, "keep_checkpoints": 3,
+    }  # fmt: skip
+    assert here.address is None
+    held = open_folder(folder)[0]
+    assert {name: getattr(held, name) for name in PLACEMENT} == cluster, "of that run alone"
+
+
+def test_resume_takes_machines_of_its_own(tmp_path: Path, runs: Runs) -> None:
+    file = sweep_file(tmp_path, slots=64, gpus_per_trial=1, time_limit_s=3600)
+    start_sweep(file, tmp_path / "s", {"address": "10.0.0.7:6379"}, DISPLAY)
+    words = ["--address", "local", "--slots", "2", "--cpus-per-trial", "0.5"]
+    words += ["--gpus-per-trial", "0", "--time-limit", "2m"]
+    done = CliRunner().invoke(cli, ["resume", str(tmp_path / "s"), *words])
+    assert done.exit_code == 0, done.output
+    here, there = runs[-1][0], runs[0][0]
+    changed = {
+        field.name: getattr(here, field.name)
+        for field in fields(here)
+        if getattr(here, field.name) != getattr(there, field.name)
+    }
+    assert changed == {
+        "address": "local", "slots": 2, "cpus_per_trial": 0.5, "gpus_per_trial": 0,
+        "time_limit_s": 120,
+    }  # fmt: skip
+    done = CliRunner().invoke(cli, ["resume", str(tmp_path / "s"), "--slots", "0"])
+    assert (done.exit_code, "slots must be a number >= 1" in done.output) == (2, True)
 
 
 def test_a_foreign_folder_brings_no_code_of_its_own(

@@ -124,7 +124,11 @@ def run(
 @click.command()
 @click.argument("folder", metavar="DIR", type=SweepFolder())
 @click.option("--trials", type=click.IntRange(min=1), help="The new total of trials.")
-@click.option("--address", help="Of a Ray cluster, if it is another one now.")
+@click.option("--address", help="Of a Ray cluster, if it is another one now; local: this machine.")
+@click.option("--slots", help="Trials at once, or auto. [default: as in the sweep]")
+@click.option("--cpus-per-trial", type=float, help="[default: as in the sweep]")
+@click.option("--gpus-per-trial", type=float, help="[default: as in the sweep]")
+@click.option("--time-limit", "time_limit_s", metavar="TIME", help="Of this run, e.g. 90s, 12h.")
 @click.option("--repeats", type=click.IntRange(min=0), help="Of each of the best configs.")
 @click.option("--repeat-top", default=3, show_default=True, type=click.IntRange(min=1),
               help="How many best configs, with --repeats.")  # fmt: skip
@@ -134,19 +138,29 @@ def resume(
     trials: int | None,
     repeats: int | None,
     repeat_top: int,
-    address: str | None,
     live_report: int | None,
+    **given: Any,
 ) -> None:
-    """Continue a sweep that was interrupted, or extend one that has finished."""
+    """Continue a sweep that was interrupted, or extend one that has finished.
+
+    It may go on elsewhere: where and on what it runs is for this run alone, the rest is as it
+    began. What a cluster began goes on here, and the other way round:
+
+    \b
+    nasbo resume runs/first --trials 80
+    nasbo resume s3://bucket/runs/first --address local --slots 1 --gpus-per-trial 0
+    nasbo resume /shared/runs/first --address HEAD:6379 --slots auto --gpus-per-trial 1
+    """
     from nasbo.history import Repeating
-    from nasbo.start import Display, resume_sweep
+    from nasbo.start import Display, parsed, resume_sweep
 
     repeating = None if repeats is None else Repeating(repeats, repeat_top)
-    sys.exit(resume_sweep(folder, trials, Display(console(), live_report), address, repeating))
+    display = Display(console(), live_report)
+    sys.exit(resume_sweep(folder, trials, display, parsed(given), repeating))
 
 
 @click.command()
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("folder", metavar="DIR", type=SweepFolder())
 @click.option(
     "--top",
     default=3,

@@ -12,12 +12,11 @@ from typing import Any
 
 from nasbo.errors import SweepError
 from nasbo.history import History, Trial
-from nasbo.journal import is_locked
 from nasbo.methods import Suggestion
 from nasbo.search import Search
 from nasbo.space import Space
+from nasbo.storage.mirror import is_running, open_journal, open_mirror, place_of, shown
 from nasbo.sweep import (
-    JOURNAL_FILE,
     SETTINGS_FILE,
     SPACE_FILE,
     Sweep,
@@ -58,7 +57,7 @@ class Wish:
 
     def command(self, folder: Path) -> str:
         """The command line of the wish, for the model card."""
-        words = ["nasbo", "finalize", str(folder), "--top", str(self.top)]
+        words = ["nasbo", "finalize", shown(folder), "--top", str(self.top)]
         words += [] if self.recipe is None else ["--recipe", self.recipe]
         words += ["--seeds", str(self.seeds), "--choose", self.choose]
         for name, value in self.options.items():
@@ -79,11 +78,17 @@ def choose_finalists(history: History, trainer: Trainer, top: int) -> list[Trial
 def open_search(folder: Path) -> tuple[Sweep, History]:
     """The sweep that is to be ended, which nobody may be running."""
     sweep, history = read_history(folder)
-    if is_locked(folder / JOURNAL_FILE):
-        raise SweepError(f"{folder}: is still running; finalize it when it has ended")
+    if is_running(folder):
+        raise SweepError(f"{shown(folder)}: is still running; finalize it when it has ended")
     if history.best is None:
-        raise SweepError(f"{folder}: nothing has finished yet, so there are no finalists")
+        raise SweepError(f"{shown(folder)}: nothing has finished yet, so there are no finalists")
     return sweep, history
+
+
+def final_folder(folder: Path) -> Path:
+    """Where the finalists' sweep of a sweep lies; in a bucket, if that is where the sweep is."""
+    place = place_of(folder)
+    return folder / FINAL_FOLDER if place is None else open_mirror(f"{place.url}/{FINAL_FOLDER}")
 
 
 def final_sweep(folder: Path, sweep: Sweep, trainer: Trainer, wish: Wish) -> Sweep:
@@ -126,27 +131,24 @@ def _options(sweep: Sweep, trainer: Trainer, wish: Wish) -> dict[str, Any]:
 
 
 def prepare_final(
-    folder: Path, planned: Sweep, finalists: list[Trial], seeds: int
+    final: Path, planned: Sweep, finalists: list[Trial], seeds: int
 ) -> tuple[Sweep, Space]:
     """Make the folder of the finalists' sweep with its queue, or open it to go on.
 
     Raises:
         SweepError: the folder is there and holds other finalists or options.
     """
-    final = folder / FINAL_FOLDER
     if not (final / SETTINGS_FILE).exists():
         create_folder(final, replace(planned, trials=len(finalists)))
     sweep, space = open_folder(final)
     if sweep.trainer_options != planned.trainer_options:
         raise SweepError(
-            f"{final} was begun with {_words(sweep.trainer_options)}, not with "
-            f"{_words(planned.trainer_options)}: give the same, or remove {final}"
+            f"{shown(final)} was begun with {_words(sweep.trainer_options)}, not with "
+            f"{_words(planned.trainer_options)}: give the same, or remove {shown(final)}"
         )
     sweep = replace(sweep, **{name: getattr(planned, name) for name in MAY_CHANGE})
-    journal = final / JOURNAL_FILE
-    with Search(
-        space, METHOD, sweep.mode, sweep.seed, journal=journal, notes=sweep.notes()
-    ) as search:
+    journal, notes = open_journal(final), sweep.notes()
+    with Search(space, METHOD, sweep.mode, sweep.seed, journal=journal, notes=notes) as search:
         _queue(search, finalists, seeds, final)
     return sweep, space
 
@@ -158,8 +160,8 @@ def _queue(search: Search, finalists: list[Trial], seeds: int, final: Path) -> N
     firsts = search.history.configs
     if [trial.config for trial in firsts] != [trial.config for trial in finalists]:
         raise SweepError(
-            f"{final} holds other finalists than the sweep has now: give the same --top, or "
-            f"remove {final}"
+            f"{shown(final)} holds other finalists than the sweep has now: give the same --top, "
+            f"or remove {shown(final)}"
         )
     for trial in firsts:
         n_known = sum(repeat.repeat_of == trial.id for repeat in search.history.repeats)

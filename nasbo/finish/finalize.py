@@ -16,9 +16,9 @@ from nasbo.errors import SweepError
 from nasbo.finish.card import describe_finalists, write_card
 from nasbo.finish.finalist import Finalist
 from nasbo.finish.finalists import (
-    FINAL_FOLDER,
     Wish,
     choose_finalists,
+    final_folder,
     final_sweep,
     open_search,
     prepare_final,
@@ -29,7 +29,9 @@ from nasbo.limits import numbers_of
 from nasbo.plan import check_options, provenance_of
 from nasbo.repeats import is_complete
 from nasbo.start import EXIT_CODES, Display, run_in_words
-from nasbo.sweep import JOURNAL_FILE, Sweep, read_history, trial_folder
+from nasbo.storage.mirror import place_of, push, shown
+from nasbo.storage.trial_files import TrialFiles
+from nasbo.sweep import JOURNAL_FILE, Sweep, read_history, trial_folder, trial_name
 from nasbo.trainer import Trainer, check_outside, load_trainer
 
 BEST_FOLDER = "best"
@@ -52,9 +54,9 @@ def finalize(folder: Path, wish: Wish, console: Console) -> int:
     chosen = choose_finalists(history, trainer, wish.top)
     planned = final_sweep(folder, searched, trainer, wish)
     check_options(planned, trainer)
-    sweep, space = prepare_final(folder, planned, chosen, wish.seeds)
-    final = folder / FINAL_FOLDER
-    console.print(f"{len(chosen)} finalists, trained {wish.seeds} times each, in {final}")
+    final = final_folder(folder)
+    sweep, space = prepare_final(final, planned, chosen, wish.seeds)
+    console.print(f"{len(chosen)} finalists, trained {wish.seeds} times each, in {shown(final)}")
     _, known = read_history(final)
     if not is_complete(known, len(chosen)):
         code = run_in_words(final, sweep, space, None, Display(console))
@@ -64,9 +66,10 @@ def finalize(folder: Path, wish: Wish, console: Console) -> int:
     finalists = _export_all(final, sweep, trainer, console)
     best = _pick(finalists, planned, wish)
     words = {"command": wish.command(folder), "choose": wish.choose}
-    _write_best(folder, best, finalists, _facts(searched, sweep, history, console) | words)
+    _write_best(folder, final, best, finalists, _facts(searched, sweep, history, console) | words)
     console.print(describe_finalists(finalists, best, sweep), highlight=False)
-    console.print(f"best:        {folder / BEST_FOLDER}", highlight=False, soft_wrap=True)
+    for place in dict.fromkeys((str(folder), shown(folder))):
+        console.print(f"best:        {place}/{BEST_FOLDER}", highlight=False, soft_wrap=True)
     return 0
 
 
@@ -75,7 +78,7 @@ def _trainer(folder: Path, sweep: Sweep) -> Trainer:
         check_outside(sweep.trainer, folder)
         return load_trainer(sweep.trainer)
     except SweepError as error:
-        raise SweepError(f"{error}; {folder} needs the trainer {sweep.trainer}") from error
+        raise SweepError(f"{error}; {shown(folder)} needs the trainer {sweep.trainer}") from error
 
 
 def _export_all(final: Path, sweep: Sweep, trainer: Trainer, console: Console) -> list[Finalist]:
@@ -97,7 +100,7 @@ def _export_all(final: Path, sweep: Sweep, trainer: Trainer, console: Console) -
         facts = _export(final, rank, trainings[0], sweep, trainer)
         found.append(Finalist(rank, trial, trainings, facts))
     if not found:
-        raise SweepError(f"{final}: no finalist could be trained")
+        raise SweepError(f"{shown(final)}: no finalist could be trained")
     return found
 
 
@@ -113,12 +116,23 @@ def _export(
     options = sweep.trainer_options
     facts: Mapping[str, Any]
     if trainer.export is not None:
-        source = trial_folder(final, trained.id)
+        source = _trained_folder(final, trained.id)
         facts = trainer.export(trained.config, source, target, options)
     else:
         facts = numbers_of(trainer.describe(trained.config, options))
     _write_curve(target / CURVE_FILE, final, trained)
     return dict(json_safe(facts))
+
+
+def _trained_folder(final: Path, number: int) -> Path:
+    """The files of a training, from the bucket if that is where they are."""
+    folder, place = trial_folder(final, number), place_of(final)
+    if place is not None:
+        try:
+            TrialFiles(place, trial_name(number), folder)
+        except OSError as error:
+            raise SweepError(f"{place.url}: cannot be read: {error}") from error
+    return folder
 
 
 def _write_curve(file: Path, final: Path, trained: Trial) -> None:
@@ -164,12 +178,14 @@ def _facts(searched: Sweep, sweep: Sweep, history: History, console: Console) ->
 
 
 def _write_best(
-    folder: Path, best: Finalist, finalists: list[Finalist], facts: Mapping[str, Any]
+    folder: Path, final: Path, best: Finalist, finalists: list[Finalist], facts: Mapping[str, Any]
 ) -> None:
-    """Fill ``best/`` beside, then put it in its place when it is whole."""
+    """Fill ``best/`` beside, then put it in its place when it is whole; in the bucket, too."""
     target, fresh = folder / BEST_FOLDER, folder / f"{BEST_FOLDER}.partial"
     shutil.rmtree(fresh, ignore_errors=True)
-    shutil.copytree(_export_folder(folder / FINAL_FOLDER, best.rank), fresh)
+    shutil.copytree(_export_folder(final, best.rank), fresh)
     write_card(fresh, target, best, finalists, facts)
     shutil.rmtree(target, ignore_errors=True)
     fresh.rename(target)
+    files = [path for path in target.rglob("*") if path.is_file()]
+    push(folder, [str(path.relative_to(folder)) for path in files])

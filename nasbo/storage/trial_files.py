@@ -45,6 +45,10 @@ class TrialFiles:
             self._place.delete(f"{self._name}/{name}")
         self._stored = now
 
+    def remove(self) -> None:
+        """Free this node's disk; what counts is in the bucket."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
     def _look(self) -> dict[str, tuple[int, int]]:
         files = (path for path in self.folder.rglob("*") if path.is_file())
         return {
@@ -54,13 +58,18 @@ class TrialFiles:
 
 
 def fetch_files(place: Place, name: str, folder: Path, files: Iterable[str]) -> None:
-    """Bring a few of a trial's files here, where they exist."""
+    """Bring a few of a trial's files here, where they exist; what lay here before is gone.
+
+    Raises:
+        OSError: the bucket cannot be read; none of them is here that was not read just now.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    for file in files:
+    wanted = list(files)
+    for file in wanted:
+        (folder / file).unlink(missing_ok=True)
+    for file in wanted:
         data = place.read(f"{name}/{file}")
-        if data is None:
-            (folder / file).unlink(missing_ok=True)
-        else:
+        if data is not None:
             (folder / file).write_bytes(data)
 
 

@@ -117,8 +117,7 @@ def run_sweep(
             searcher.extend(n_trials)
         if searcher.search.history.n_suggested == 0:
             _warm_start(searcher.search, sweep)
-        place = place_of(folder)
-        metadata = job_metadata(place.url if place else folder, sweep, audience.report_url)
+        metadata = job_metadata(folder, sweep, audience.report_url)
         # Ray brings a handler of its own for SIGTERM when it connects: ours goes on top of it.
         with (
             _terminate_as_interrupt(searcher),

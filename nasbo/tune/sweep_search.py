@@ -228,16 +228,25 @@ class SweepSearch(NasboSearch):
         number = self._trials.get(trial_id)
         if number is None:
             return
-        folder = trial_folder(self._folder, number)
-        if (place := place_of(self._folder)) is not None:
-            fetch_files(place, trial_name(number), folder, (TIMEOUT_FILE, WORKER_FILE))
-        cause = cause_of_loss(error_text, folder)
+        cause = cause_of_loss(error_text, self._fetch_traces(number))
         self._losses_in_a_row = self._losses_in_a_row + 1 if cause == "lost" else 0
         message = error_text.strip().splitlines()[-1][:500] if error_text.strip() else ""
         if not self._try_again(trial_id, cause, message):
             del self._trials[trial_id]
             self.search.tell(number, error=cause, message=message)
             self._after_end(number)
+
+    def _fetch_traces(self, number: int) -> Path:
+        """The trial's folder, with what it left behind as far as the bucket can be reached."""
+        folder = trial_folder(self._folder, number)
+        place = place_of(self._folder)
+        if place is None:
+            return folder
+        try:
+            fetch_files(place, trial_name(number), folder, (TIMEOUT_FILE, WORKER_FILE))
+        except OSError as error:
+            logger.warning("trial %s: why it broke off cannot be fetched: %s", number, error)
+        return folder
 
     def _try_again(self, trial_id: str, cause: str, message: str) -> bool:
         number = self._trials.get(trial_id)
@@ -265,9 +274,14 @@ class SweepSearch(NasboSearch):
             self._last_failure = f"{trial.cause} {trial.message}".strip()
         else:
             self._failures_in_a_row = 0
-        ended = [self.search.history.trials[known] for known in self._kept | {number}]
-        kept = prune_checkpoints(self._folder, ended, self._sweep)
-        self._kept = {trial.id for trial in kept}
+        self._kept.add(number)
+        ended = [self.search.history.trials[known] for known in self._kept]
+        try:
+            kept = prune_checkpoints(self._folder, ended, self._sweep)
+        except OSError as error:  # the next trial that ends tries again
+            logger.warning("old checkpoints cannot be removed: %s", error)
+        else:
+            self._kept = {trial.id for trial in kept}
 
     def _ending(
         self, result: dict[str, Any] | None, error: bool, last_seen: int

@@ -113,7 +113,7 @@ class TuneSession:
         self.n_out_of_memory = n_out_of_memory
         self._has_reported = False
         self._metric, self._is_metric_late = task.metric, task.is_metric_late
-        store = self.store if self._files else None
+        store = self._store_last if self._files else None
         self._watchdog = Watchdog(self.folder / TIMEOUT_FILE, task.report_timeout_s, store)
 
     def report(self, metrics: dict[str, float]) -> None:
@@ -147,6 +147,17 @@ class TuneSession:
             except OSError as error:
                 raise BucketError(f"the trial's files cannot be stored: {error}") from error
 
+    def close(self) -> None:
+        """Leave nothing on this node's disk, if the folder belongs to a bucket."""
+        if self._files is not None:
+            self._files.remove()
+
+    def _store_last(self) -> None:
+        try:
+            self.store()
+        finally:
+            self.close()
+
     def __enter__(self) -> TuneSession:
         self._watchdog.start()
         return self
@@ -161,7 +172,8 @@ class Watchdog:
     Args:
         file: for the traceback.
         timeout_s: how long a trial may be silent; ``None`` for ever.
-        store: brings the file to where the driver finds it; ``None`` if it lies there.
+        store: brings the file to where the driver finds it, the last thing that this process
+            does; ``None`` if it lies there.
     """
 
     def __init__(
@@ -251,6 +263,13 @@ def run_trial(config: dict[str, Any], task: TrialTask) -> None:
     what the machine did.
     """
     session = TuneSession(task, config["trial"], config["n_out_of_memory"])
+    try:
+        _train(config, task, session)
+    finally:
+        session.close()
+
+
+def _train(config: dict[str, Any], task: TrialTask, session: TuneSession) -> None:
     place = {"node": ray.get_runtime_context().get_node_id(), "pid": os.getpid()}
     (session.folder / WORKER_FILE).write_text(json.dumps(place), encoding="utf-8")
     try:

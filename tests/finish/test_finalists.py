@@ -7,19 +7,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from nasbo.cli import cli
 from nasbo.errors import SweepError
 from nasbo.finish.finalist import Finalist
 from nasbo.finish.finalists import (
     FINAL_FOLDER,
     Wish,
     choose_finalists,
+    final_folder,
     final_sweep,
     open_search,
     prepare_final,
 )
 from nasbo.finish.finalize import _pick
 from nasbo.search import Search
+from nasbo.storage.mirror import open_journal, open_mirror
 from nasbo.sweep import JOURNAL_FILE, Sweep, create_folder, read_history
 from nasbo.trainer import load_trainer
 from tests.tune.toy import simulation
@@ -34,7 +38,7 @@ def searched(folder: Path, trainer: str = TRAINER, n: int = 9, **settings: Any) 
         slots=2, cpus_per_trial=0.5, trainer_options={"a": 1}, **settings,
     )  # fmt: skip
     create_folder(folder, sweep)
-    journal = folder / JOURNAL_FILE
+    journal = open_journal(folder)
     with Search("simulation", "random", journal=journal, notes=sweep.notes()) as search:
         for trial in search.ask(n):
             search.tell(trial, simulation(trial.config))
@@ -85,7 +89,9 @@ def prepare(folder: Path, wish: Wish) -> None:
     sweep, history = open_search(folder)
     trainer = load_trainer(sweep.trainer)
     chosen = choose_finalists(history, trainer, wish.top)
-    prepare_final(folder, final_sweep(folder, sweep, trainer, wish), chosen, wish.seeds)
+    prepare_final(
+        final_folder(folder), final_sweep(folder, sweep, trainer, wish), chosen, wish.seeds
+    )
 
 
 def test_the_queue_is_written_once_and_can_grow(tmp_path: Path) -> None:
@@ -121,6 +127,41 @@ def test_sweeps_without_results_or_still_running_are_refused(tmp_path: Path) -> 
     with (
         Search("simulation", "random", journal=folder / JOURNAL_FILE),
         pytest.raises(SweepError, match="is still running"),
+    ):
+        open_search(folder)
+
+
+def test_a_sweep_in_a_bucket_has_its_finalists_and_its_best_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NASBO_CACHE", str(tmp_path / "cache"))
+    url = f"file://{tmp_path}/bucket/first"
+    folder = searched(open_mirror(url))
+
+    def train(final: Path, *_: Any) -> int:
+        """What workers would do, on their own disks."""
+        with Search("simulation", "random", journal=open_journal(final)) as search:
+            for trial in search.trials:
+                name = f"bucket/first/final/trials/{trial.id:05d}"
+                (tmp_path / name).mkdir(parents=True)
+                (tmp_path / name / "weights.txt").write_text(f"{trial.id} trained")
+                search.tell(trial, float(trial.id))
+        return 0
+
+    monkeypatch.setattr("nasbo.finish.finalize.run_in_words", train)
+    done = CliRunner().invoke(cli, ["finalize", url, "--top", "2"])
+    assert done.exit_code == 0, done.output
+    assert f"{url}/best" in done.output
+    stored = tmp_path / "bucket" / "first"
+    assert (stored / "best" / "network.txt").read_text() == "0 trained"
+    assert f"nasbo finalize {url} --top 2" in (stored / "best" / "README.md").read_text()
+    assert (stored / "final" / "sweep.yaml").exists()
+    assert not (folder / FINAL_FOLDER).exists()
+    _, history = read_history(open_mirror(f"{url}/final"))
+    assert [trial.state for trial in history.trials] == ["finished"] * 2
+    with (
+        Search("simulation", "random", journal=open_journal(folder)),
+        pytest.raises(SweepError, match=f"{url}: is still running"),
     ):
         open_search(folder)
 
