@@ -18,7 +18,7 @@ from nasbo.launch.launcher import Tell
 from nasbo.launch.order import Order
 from nasbo.launch.programs import run
 from nasbo.launch.ray_jobs import STOP_WAIT_S
-from nasbo.launch.recipes import fill, read_template
+from nasbo.launch.recipes import count, fill, read_template
 from nasbo.launch.records import Record
 from nasbo.storage.place import is_url
 
@@ -113,21 +113,36 @@ def fill_manifest(template: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """A manifest of the recipe with its values; checked, if they name a CRD.
 
     Raises:
-        SweepError: a value is missing, or a field is not in the CRD.
+        SweepError: a value is missing or no count, or a field is not in the CRD.
     """
     if not values.get("image"):
         raise SweepError("the recipe kuberay needs -v image=REGISTRY/NAME:TAG")
-    counted = {
-        "gpus": values.get("gpus_per_worker") or None,
-        "autoscaling": int(values["max_workers"]) > int(values["workers"]),
-    }
-    filled = fill(read_template("kuberay", template), {**values, **counted})
+    filled = fill(read_template("kuberay", template), {**values, **_counts(values)})
     if not values.get("volume_claim"):
         filled = _without(filled, "runs")
     if values.get("crd"):
         check_manifest(filled, Path(str(values["crd"])))
     manifest: dict[str, Any] = filled
     return manifest
+
+
+def _counts(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values that are numbers; at most ``workers`` pods where ``max_workers`` is empty."""
+    workers = count(values, "workers", 0)
+    most = count(values, "max_workers", 0) if values.get("max_workers") else workers
+    if most < max(workers, 1):
+        raise SweepError(
+            f"max_workers >= workers and max_workers >= 1 must hold, but got max_workers = {most}, "
+            f"workers = {workers}"
+        )
+    return {
+        "workers": workers,
+        "max_workers": most,
+        "autoscaling": most > workers,
+        "gpus": (count(values, "gpus_per_worker", 0) if values.get("gpus_per_worker") else 0)
+        or None,
+        "retries": count(values, "retries", 0),
+    }
 
 
 def _derived(order: Order) -> dict[str, Any]:

@@ -32,7 +32,7 @@ class Order:
         working_dir: shipped to the workers; holds the file and the trainer.
         words: further options of ``nasbo run``.
         env: environment variables for driver and workers.
-        values: of the recipe, such as Slurm's partition.
+        values: of the recipe, such as Slurm's partition; text, ``None`` where empty.
     """
 
     file: str
@@ -41,7 +41,7 @@ class Order:
     working_dir: Path
     words: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
-    values: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, str | None] = field(default_factory=dict)
 
     def command(self, python: str, address: str) -> list[str]:
         """The words that run the sweep, or resume it if its folder has a journal."""
@@ -76,7 +76,7 @@ class Request:
     folder: str | None = None
     words: tuple[str, ...] = ()
     env: tuple[str, ...] = ()
-    values: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, str | None] = field(default_factory=dict)
 
 
 def make_order(request: Request) -> Order:

@@ -52,14 +52,14 @@ def _is_running(record: Record) -> bool:
         return False
 
 
-def values_of(on: str, file: Path | None, pairs: Sequence[str]) -> dict[str, object]:
+def values_of(on: str, file: Path | None, pairs: Sequence[str]) -> dict[str, str | None]:
     """The values of the recipe behind a launcher."""
     if on in RECIPES:
         return read_values(on, file, pairs)
     return read_values("hosts", file, pairs) if on != "local" else _no_values(file, pairs)
 
 
-def _no_values(file: Path | None, pairs: Sequence[str]) -> dict[str, object]:
+def _no_values(file: Path | None, pairs: Sequence[str]) -> dict[str, str | None]:
     if file is not None or pairs:
         raise SweepError("--on local has no values: its options are those of nasbo run")
     return {}

@@ -66,6 +66,22 @@ def test_slurm(home: Path) -> None:
     assert not [word for word in words if word.startswith(("--mem", "--account", "--time"))]
 
 
+def test_slurm_gets_its_values_as_they_are_written(home: Path) -> None:
+    (home / "mine.yaml").write_text(
+        "time_limit: 12:00:00\naccount: 0123\npartition: on\nqos: 1e3\n"
+    )
+    text = {"time": "12:00:00", "account": "0123", "partition": "on"}
+    pairs = ("-v", "time_limit=12:00:00", "-v", "account=0123", "-v", "partition=on")
+    place = ("sweep.yaml", "--on", "slurm", "--dir", "/shared/a")
+    for given in (pairs, ("--values", "mine.yaml")):
+        words = shlex.split(dry_run(*place, *given).replace("\\\n", ""))
+        assert {f"--{name}={value}" for name, value in text.items()} <= set(words)
+    words = shlex.split(dry_run(*place, "-v", "signal_s=", "-v", "gpus_per_node=a100:4"))
+    assert "--gpus-per-node=a100:4" in words
+    assert "None" not in " ".join(words)
+    assert "--signal=" not in " ".join(words)  # the script has its own
+
+
 def rendered(*words: str) -> list[dict[str, Any]]:
     image = ("-v", "image=registry.example/nasbo:1")
     return list(yaml.safe_load_all(dry_run("sweep.yaml", "--on", "kuberay", *image, *words)))
@@ -101,6 +117,19 @@ def test_kuberay_on_a_shared_volume(home: Path) -> None:
     assert "nvidia.com/gpu" not in str(job)
 
 
+def test_kuberay_has_as_many_pods_as_workers(home: Path) -> None:
+    given = ("--dir", "s3://b/a", "-v", f"crd={CRD}", "-v", "workers=8", "-v", "ray_version=2.60")
+    _, job = rendered(*given)
+    cluster = job["spec"]["rayClusterSpec"]
+    group = cluster["workerGroupSpecs"][0]
+    assert [group[name] for name in ("replicas", "minReplicas", "maxReplicas")] == [8, 8, 8]
+    assert cluster["enableInTreeAutoscaling"] is False
+    assert cluster["rayVersion"] == "2.60"
+
+
+ON_KUBERAY = ("--on", "kuberay", "--dir", "s3://b/a", "-v", "image=x")
+
+
 @pytest.mark.parametrize(
     ("words", "rule"),
     [
@@ -113,7 +142,13 @@ def test_kuberay_on_a_shared_volume(home: Path) -> None:
             "below mount_path",
         ),
         (["--on", "kuberay", "--dir", "s3://b/a"], "needs -v image="),
+        ([*ON_KUBERAY, "-v", "workers="], "-v workers=N must be a whole number >= 0, got ''"),
+        ([*ON_KUBERAY, "-v", "max_workers=many"], "-v max_workers=N must be a whole number"),
+        ([*ON_KUBERAY, "-v", "workers=3", "-v", "max_workers=2"], "max_workers >= workers and"),
+        ([*ON_KUBERAY, "-v", "workers=0"], "max_workers >= 1 must hold"),
         (["--on", "slurm", "-e", "A=1,2"], "takes no comma in A"),
+        (["--on", "slurm", "-v", "nodes=many"], "-v nodes=N must be a whole number >= 1"),
+        (["--on", "slurm", "-v", "signal_s=2m"], "must be a whole number >= 0, got '2m'"),
         (["--on", "local", "-e", "nothing"], "must be NAME=VALUE"),
         (["--on", "local", "--gpus-per-trial", "1.5"], "must be whole above 1"),
         (["--on", "local", "--resource", "spot=0"], "amounts above 0"),
