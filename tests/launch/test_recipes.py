@@ -70,9 +70,31 @@ def test_ray_up_files_fit_rays_schema(name: str) -> None:
     for command in (heads[-1], others[-1]):
         assert command.startswith("RAY_AUTH_MODE=token")
         assert "--disable-usage-stats" in command
+        # Jobs inherit the path, and their entrypoint is the Python that has nasbo.
+        assert " PATH=$HOME/nasbo/bin:$PATH ray start " in command
     assert "--dashboard-host=127.0.0.1" in heads[-1]
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({**config, "workers": 3}, SCHEMA)
+
+
+@pytest.mark.parametrize("name", ["onprem", "aws", "gcp"])
+def test_ray_up_installs_what_it_brought_along(name: str) -> None:
+    config = yaml.safe_load((RECIPES / "ray_up" / f"{name}.yaml").read_text())
+    mounts, commands = config["file_mounts"], config["setup_commands"]
+    assert {"dist", "requirements.lock"} <= set(mounts.values())
+    remote = {local: place for place, local in mounts.items()}
+    packages, own = (command for command in commands if " install " in command)
+    assert packages.endswith(f"-r {remote['requirements.lock']}")
+    assert own.endswith(
+        f"--no-deps --force-reinstall --no-index --find-links {remote['dist']} nasbo"
+    )
+    assert (RECIPES.parent / "requirements.lock").exists()
+    assert "build --wheel" in (RECIPES / "ray_up" / "README.md").read_text()
+
+
+def test_the_tokens_folder_is_made_before_the_token_is_copied() -> None:
+    text = (RECIPES / "hosts" / "README.md").read_text()
+    assert 0 < text.find("ssh OTHER mkdir -p -m 700 .ray ") < text.index("scp ~/.ray/auth_token")
 
 
 def test_every_placeholder_has_a_value() -> None:
