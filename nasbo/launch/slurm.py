@@ -30,7 +30,9 @@ class SlurmLauncher:
     def plan(self, order: Order) -> str:
         words = sbatch_words(order)
         script = words.index(str(SCRIPT))
-        return " \\\n  ".join([*map(shlex.quote, words[:script]), shlex.join(words[script:])])
+        log = log_file(order.folder, is_url(order.folder))
+        lines = [*map(shlex.quote, words[:script]), shlex.join(words[script:])]
+        return f"mkdir -p -m 700 {shlex.quote(str(log.parent))}\n" + " \\\n  ".join(lines)
 
     def submit(self, order: Order, tell: Tell) -> Record:
         log = log_file(order.folder, is_url(order.folder))

@@ -17,6 +17,9 @@ from nasbo.storage.place import is_url
 RECIPES = ("slurm", "kuberay")
 """Launchers with values of their own; on a Ray cluster there is only the name of Python."""
 
+NEAR = ("local", "slurm")
+"""Where the paths of this machine mean the same."""
+
 
 def launch(request: Request, on: str, is_dry: bool, tell: Tell) -> None:
     """Put a sweep on a cluster, or say how; one whose folder has a journal is resumed.
@@ -25,7 +28,7 @@ def launch(request: Request, on: str, is_dry: bool, tell: Tell) -> None:
         NasboError: the sweep, the recipe's values or the cluster cannot be used.
     """
     launcher = choose(on)
-    order = make_order(request)
+    order = make_order(request, on in NEAR)
     plan = launcher.plan(order)
     if is_dry:
         tell(plan.rstrip())
