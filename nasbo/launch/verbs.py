@@ -96,16 +96,32 @@ def full_name(folder: str) -> str:
 
 
 def _find(folder: str, on: str | None) -> tuple[Launcher, Record]:
-    """The launch of a folder: by the record of this machine, or where ``on`` says."""
+    """The launch of a folder: by the record of this machine, or where ``on`` says.
+
+    One that was launched from here and has ended may have been resumed by hand since.
+    """
     record = records.load(folder)
-    if record is not None and on in (None, record.on):
+    if record is not None and on not in (None, record.on):
+        record = None
+    if record is not None and _is_running(record):
         return choose(record.on), record
-    launcher = choose(on or "local")
-    found = launcher.find(folder)
-    if found is None:
-        where = on or "this machine"
-        raise SweepError(
-            f"{folder}: nothing was launched from here and nothing runs on {where}; "
-            "say where by --on"
-        )
-    return launcher, replace(found, on=on or "local")
+    places = [on] if on else ["local", *([record.on] if record else [])]
+    for place in dict.fromkeys(places):
+        found = _running_at(place, folder) if record else choose(place).find(folder)
+        if found is not None:
+            return choose(place), replace(found, on=place)
+    if record is not None:
+        return choose(record.on), record
+    where = on or "this machine"
+    raise SweepError(
+        f"{folder}: nothing was launched from here and nothing runs on {where}; say where by --on"
+    )
+
+
+def _running_at(place: str, folder: str) -> Record | None:
+    """What runs somewhere now; where nobody answers, nothing that is known."""
+    try:
+        found = choose(place).find(folder)
+    except SweepError:
+        return None
+    return found if found is not None and _is_running(replace(found, on=place)) else None

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from nasbo.cli import cli
 from nasbo.errors import SweepError
 from nasbo.journal import Journal, is_locked
-from nasbo.launch import records
+from nasbo.launch import records, verbs
 from nasbo.launch.launcher import choose, follow_file, wait_for_end
 from nasbo.launch.local import LocalLauncher, _born
 from nasbo.launch.order import Order
@@ -150,6 +150,25 @@ def test_a_driver_that_takes_long_is_said(home: Path, monkeypatch: pytest.Monkey
     record = launcher.submit(scripted(home, "import time; time.sleep(60)"), said.append)
     launcher.stop(record)
     assert "has not begun to write after 0 s" in said[0]
+
+
+def test_a_sweep_that_was_resumed_by_hand_is_found_after_its_launch(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its record says that it has ended, or nobody knows; the lock says that it runs."""
+    monkeypatch.setenv("PATH", str(home))
+    folder = home / "runs" / "a"
+    folder.mkdir(parents=True)
+    for on, ended in (("local", "1@7"), ("kuberay", "default/gone")):
+        records.save(Record(str(folder), on, ended))
+        with Journal(folder / "journal.jsonl"):
+            launcher, record = verbs._find(str(folder), None)
+            assert record.id.startswith(f"{os.getpid()}@")
+            assert (record.on, launcher.state(record)) == ("local", "running")
+        assert verbs._find(str(folder), None)[1].id == ended
+    records.save(Record(str(folder), "local", "1@7"))
+    done = CliRunner().invoke(cli, ["stop", str(folder)])
+    assert "1@7 on local has ended before" in done.output
 
 
 def test_words_of_programs() -> None:
