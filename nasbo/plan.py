@@ -18,6 +18,7 @@ from nasbo.methods import make_method
 from nasbo.methods.feasible import first_allowed
 from nasbo.space import Space, load_space
 from nasbo.storage.mirror import open_named, shown
+from nasbo.storage.place import is_url
 from nasbo.sweep import Sweep, limits_of, make_sweep, open_folder, read_history, read_settings
 from nasbo.trainer import Trainer, TrainerSummary, load_trainer
 
@@ -42,6 +43,7 @@ def prepare(file: str, given: Mapping[str, Any], console: Console) -> tuple[Swee
         space=str(Path(sweep.space).resolve()),
         metric=sweep.metric or trainer.metric,
         mode="max" if (settings.get("mode") or trainer.mode) == "max" else "min",
+        warm_start=_absolute(sweep.warm_start, sweep.working_folder),
     )
     space = load_space(sweep.space)
     check_options(sweep, trainer)
@@ -49,6 +51,13 @@ def prepare(file: str, given: Mapping[str, Any], console: Console) -> tuple[Swee
         _check_metric(sweep, trainer)
     _check_constraints(sweep, space, trainer, console)
     return sweep, space
+
+
+def _absolute(name: str | None, folder: str) -> str | None:
+    """Another sweep's folder, by a name that means the same wherever the driver runs."""
+    if name is None or is_url(name):
+        return name
+    return os.path.abspath(os.path.join(folder, os.path.expanduser(name)))
 
 
 def check_search(sweep: Sweep, space: Space) -> None:
@@ -69,6 +78,7 @@ def check_same(folder: Path, sweep: Sweep, space: Space) -> None:
     held, held_space = open_folder(folder)
     if held_space.fingerprint() != space.fingerprint():
         raise SweepError(f"{shown(folder)} holds a sweep over another space: name another --dir")
+    held = replace(held, warm_start=_absolute(held.warm_start, held.working_folder))
     before, now = asdict(held), asdict(sweep)
     for name in sorted(before.keys() - MAY_DIFFER):
         if before[name] != now[name]:

@@ -319,13 +319,21 @@ def parsed(given: Mapping[str, Any]) -> dict[str, Any]:
     return settings
 
 
-def parse_pairs(pairs: Sequence[str]) -> dict[str, Any]:
-    """``key=value`` words as a dict; values are read as YAML."""
-    parsed = {}
+def split_pairs(pairs: Sequence[str]) -> dict[str, str]:
+    """``key=value`` words as a dict; values stay the text that they are."""
+    found = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not key or not equals:
             raise SweepError(f"an option must be key=value, got {pair!r}")
+        found[key] = value
+    return found
+
+
+def parse_pairs(pairs: Sequence[str]) -> dict[str, Any]:
+    """``key=value`` words as a dict; values are read as YAML."""
+    parsed = {}
+    for key, value in split_pairs(pairs).items():
         try:
             parsed[key] = yaml.safe_load(value)
         except yaml.YAMLError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,9 @@ import pytest
 from rich.console import Console
 
 from nasbo.errors import SweepError
-from nasbo.plan import prepare
+from nasbo.plan import check_same, prepare
 from nasbo.start import plan_sweep
+from nasbo.sweep import create_folder
 
 CONSOLE = Console(quiet=True)
 
@@ -51,3 +53,19 @@ def test_data_that_only_workers_have_are_said_in_a_line(tmp_path: Path) -> None:
         given = {"trainer_options": pairs, "constraints": constraints}
         with pytest.raises(SweepError, match=words):
             plan_sweep("nas_cifar10", given, CONSOLE)
+
+
+def test_a_warm_start_is_named_by_its_whole_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    given = {"trainer": "tests.tune.toy:simulation", "mode": "min", "method": "random"}
+    sweep, space = prepare("simulation", {**given, "warm_start": "runs/first"}, CONSOLE)
+    assert sweep.warm_start == str(tmp_path / "runs" / "first")
+    url, _ = prepare("simulation", {**given, "warm_start": "s3://b/first"}, CONSOLE)
+    assert url.warm_start == "s3://b/first"
+    create_folder(tmp_path / "s", replace(sweep, warm_start="runs/first"))
+    monkeypatch.chdir("/")
+    check_same(tmp_path / "s", sweep, space)
+    with pytest.raises(SweepError, match="holds a sweep with warm_start"):
+        check_same(tmp_path / "s", url, space)

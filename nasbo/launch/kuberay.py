@@ -18,7 +18,7 @@ from nasbo.launch.launcher import Tell
 from nasbo.launch.order import Order
 from nasbo.launch.programs import run
 from nasbo.launch.ray_jobs import STOP_WAIT_S
-from nasbo.launch.recipes import fill, read_template
+from nasbo.launch.recipes import count, fill, read_template
 from nasbo.launch.records import Record
 from nasbo.storage.place import is_url
 
@@ -34,22 +34,32 @@ _STATES = {
 }
 
 
+_ENDED = ("complete", "failed", "validationfailed")
+"""Applying such a job again changes nothing: it has to be deleted before."""
+DASHBOARD = "http://127.0.0.1:8265"
+DELETE_S = 300.0
+
+
 class KubeRayLauncher:
     """Applies ``cluster/kuberay/rayjob.yaml`` with kubectl; its retries resume."""
 
     def plan(self, order: Order) -> str:
-        return yaml.safe_dump_all(manifests(order), sort_keys=False, width=100)
+        record = _record(order)
+        delete, apply = (shlex.join(words) for words in (_delete(record), _apply(record)))
+        return f"# if it has ended before: {delete}\n# {apply}\n{_text(order)}"
 
     def submit(self, order: Order, tell: Tell) -> Record:
-        namespace = str(order.values["namespace"])
-        tell(run(["kubectl", "--namespace", namespace, "apply", "-f", "-"], self.plan(order)))
-        name = job_name(order.folder)
+        record, text = _record(order), _text(order)
+        if self.state(record) in _ENDED:
+            tell(run(_delete(record), timeout_s=DELETE_S))
+        tell(run(_apply(record), text))
+        namespace, _, name = record.id.partition("/")
         tell(f"dashboard: kubectl -n {namespace} port-forward svc/{name}-head-svc 8265:8265")
-        return Record(order.folder, "kuberay", f"{namespace}/{name}")
+        return record
 
     def state(self, record: Record) -> str:
-        namespace, _, name = record.id.partition("/")
-        words = ["kubectl", "--namespace", namespace, "get", "rayjob", name, "--ignore-not-found"]
+        name = record.id.rpartition("/")[2]
+        words = _kubectl(record, "get", "rayjob", name, "--ignore-not-found")
         found = run([*words, "-o", "jsonpath={.metadata.name} {.status.jobDeploymentStatus}"])
         if not found:
             return "deleted"
@@ -57,15 +67,21 @@ class KubeRayLauncher:
         return _STATES.get(status, status.lower())
 
     def stop(self, record: Record) -> None:
-        """Suspend: the pods go, the job stays; launching it again takes the suspension back."""
-        namespace, _, name = record.id.partition("/")
-        patch = '{"spec":{"suspend":true}}'
-        words = ["patch", "rayjob", name, "--type", "merge", "-p", patch]
-        run(["kubectl", "--namespace", namespace, *words])
+        """Stop the driver, then suspend: the pods go, the job stays, and launching takes it back.
+
+        Kubernetes alone would end the head with the driver in it, at once.
+        """
+        merge = ("--type", "merge", "-p", '{"spec":{"suspend":true}}')
+        suspend = _kubectl(record, "patch", "rayjob", record.id.rpartition("/")[2], *merge)
+        try:
+            _stop_driver(record)
+        except SweepError as error:
+            run(suspend)
+            raise SweepError(f"{record.id}: suspended, but not stopped cleanly: {error}") from error
+        run(suspend)
 
     def logs(self, record: Record, follow: bool, write: Tell) -> None:
-        namespace, _, name = record.id.partition("/")
-        words = ["kubectl", "--namespace", namespace, "logs", f"job/{name}"]
+        words = _kubectl(record, "logs", f"job/{record.id.rpartition('/')[2]}")
         if not follow:
             write(run(words))
             return
@@ -81,6 +97,46 @@ class KubeRayLauncher:
             if found.rpartition("/")[2] == job_name(folder):
                 return Record(folder, "kuberay", found)
         return None
+
+
+def _kubectl(record: Record, verb: str, *words: str) -> list[str]:
+    return ["kubectl", verb, "--namespace", record.id.partition("/")[0], *words]
+
+
+def _apply(record: Record) -> list[str]:
+    return _kubectl(record, "apply", "-f", "-")
+
+
+def _delete(record: Record) -> list[str]:
+    """With its cluster and its submitter, whose name the next one has, too."""
+    name = record.id.rpartition("/")[2]
+    return _kubectl(record, "delete", "rayjob", name, "--wait", "--cascade=foreground")
+
+
+def _stop_driver(record: Record) -> None:
+    """Have the head stop the job that runs there, if there is one, and wait for its end."""
+    path = "jsonpath={.status.rayClusterName}/{.status.jobId}/{.status.jobStatus}"
+    found = run(_kubectl(record, "get", "rayjob", record.id.rpartition("/")[2], "-o", path))
+    cluster, _, rest = found.partition("/")
+    job, _, status = rest.partition("/")
+    if status not in ("PENDING", "RUNNING"):
+        return
+    head = ("-l", f"ray.io/cluster={cluster},ray.io/node-type=head", "-o", "name")
+    pods = run(_kubectl(record, "get", "pod", *head)).splitlines()
+    if not pods:
+        raise SweepError(f"the cluster {cluster} has no head")
+    stop = ("ray", "job", "stop", "--address", DASHBOARD, job)
+    words = _kubectl(record, "exec", pods[0], "-c", "ray-head", "--", *stop)
+    run(words, timeout_s=2.0 * STOP_WAIT_S)
+
+
+def _record(order: Order) -> Record:
+    namespace = order.values.get("namespace") or "default"
+    return Record(order.folder, "kuberay", f"{namespace}/{job_name(order.folder)}")
+
+
+def _text(order: Order) -> str:
+    return yaml.safe_dump_all(manifests(order), sort_keys=False, width=100)
 
 
 def job_name(folder: str) -> str:
@@ -113,21 +169,36 @@ def fill_manifest(template: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """A manifest of the recipe with its values; checked, if they name a CRD.
 
     Raises:
-        SweepError: a value is missing, or a field is not in the CRD.
+        SweepError: a value is missing or no count, or a field is not in the CRD.
     """
     if not values.get("image"):
         raise SweepError("the recipe kuberay needs -v image=REGISTRY/NAME:TAG")
-    counted = {
-        "gpus": values.get("gpus_per_worker") or None,
-        "autoscaling": int(values["max_workers"]) > int(values["workers"]),
-    }
-    filled = fill(read_template("kuberay", template), {**values, **counted})
+    filled = fill(read_template("kuberay", template), {**values, **_counts(values)})
     if not values.get("volume_claim"):
         filled = _without(filled, "runs")
     if values.get("crd"):
         check_manifest(filled, Path(str(values["crd"])))
     manifest: dict[str, Any] = filled
     return manifest
+
+
+def _counts(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values that are numbers; at most ``workers`` pods where ``max_workers`` is empty."""
+    workers = count(values, "workers", 0)
+    most = count(values, "max_workers", 0) if values.get("max_workers") else workers
+    if most < max(workers, 1):
+        raise SweepError(
+            f"max_workers >= workers and max_workers >= 1 must hold, but got max_workers = {most}, "
+            f"workers = {workers}"
+        )
+    return {
+        "workers": workers,
+        "max_workers": most,
+        "autoscaling": most > workers,
+        "gpus": (count(values, "gpus_per_worker", 0) if values.get("gpus_per_worker") else 0)
+        or None,
+        "retries": count(values, "retries", 0),
+    }
 
 
 def _derived(order: Order) -> dict[str, Any]:

@@ -23,7 +23,7 @@ class Launcher(Protocol):
         """Exactly what ``submit`` would do, as text; raises what ``submit`` would refuse."""
 
     def submit(self, order: Order, tell: Tell) -> Record:
-        """Start a sweep and return at once."""
+        """Start a sweep and return as soon as it is on its way."""
 
     def state(self, record: Record) -> str:
         """``waiting``, ``running``, or how it ended."""

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from nasbo.errors import SweepError
@@ -17,10 +18,13 @@ from nasbo.journal import is_locked
 from nasbo.launch.launcher import RUNNING, Tell, follow_file
 from nasbo.launch.order import Order
 from nasbo.launch.records import Record, log_file
-from nasbo.storage.mirror import JOURNAL_FILE
+from nasbo.storage.mirror import JOURNAL_FILE, mirror_folder
 from nasbo.storage.place import is_url
 
+START_S = 120.0
 FIRST_LOOK_S = 1.0
+"""So long the driver is watched after it has begun to write: it may refuse even then."""
+_LOOK_S = 0.1
 
 
 class LocalLauncher:
@@ -28,27 +32,39 @@ class LocalLauncher:
 
     def plan(self, order: Order) -> str:
         log = log_file(order.folder, is_url(order.folder))
+        folder, file = shlex.quote(str(log.parent)), shlex.quote(str(log))
+        env = " ".join(f"{name}={shlex.quote(value)}" for name, value in _variables(order).items())
         command = shlex.join(order.command(sys.executable, "local"))
-        env = "".join(f"{name}={shlex.quote(value)} " for name, value in order.env.items())
-        return f"cd {shlex.quote(str(order.working_dir))}\n{env}{command} >> {log} 2>&1 &"
+        return (
+            f"cd {shlex.quote(str(order.working_dir))}\nmkdir -p -m 700 {folder}\n"
+            f"{env} setsid {command} < /dev/null >> {file} 2>&1 &"
+        )
 
     def submit(self, order: Order, tell: Tell) -> Record:
+        """Start the driver and wait until it writes the journal, or has ended.
+
+        Raises:
+            SweepError: it refused; with its last words.
+        """
         log = log_file(order.folder, is_url(order.folder))
         log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        n_before = log.stat().st_size if log.exists() else 0
         with log.open("ab") as words:
             process = subprocess.Popen(
                 order.command(sys.executable, "local"),
                 cwd=order.working_dir,
-                env={**os.environ, **order.env, "RAY_USAGE_STATS_ENABLED": "0"},
+                env={**os.environ, **_variables(order)},
                 stdin=subprocess.DEVNULL,
                 stdout=words,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        time.sleep(FIRST_LOOK_S)
+        if not _has_begun(process, _journal(order.folder)):
+            tell(f"process {process.pid} has not begun to write after {START_S:.0f} s")
         if process.poll():
-            last = log.read_text(errors="replace").strip().splitlines()[-1:]
-            raise SweepError(f"the driver ended with code {process.returncode}: {''.join(last)}")
+            said = log.read_bytes()[n_before:].decode(errors="replace").strip().splitlines()
+            last = "".join(said[-1:])
+            raise SweepError(f"the driver ended with code {process.returncode}: {last}")
         return Record(order.folder, "local", f"{process.pid}@{_born(process.pid)}", str(log))
 
     def state(self, record: Record) -> str:
@@ -66,14 +82,44 @@ class LocalLauncher:
 
     def find(self, folder: str) -> Record | None:
         """The process of this machine that writes the folder's journal, by ``nasbo run``."""
-        journal = Path(folder) / JOURNAL_FILE
-        if is_url(folder) or not is_locked(journal):
-            return None
+        holder = _holder(_journal(folder))
+        return None if holder is None else Record(folder, "local", f"{holder}@{_born(holder)}")
+
+
+def _variables(order: Order) -> dict[str, str]:
+    """What the driver's environment has beside that of this process."""
+    return {**order.env, "RAY_USAGE_STATS_ENABLED": "0"}
+
+
+def _journal(folder: str) -> Path:
+    """The journal that a driver of this machine writes: of a URL, the one in its mirror."""
+    return (mirror_folder(folder) if is_url(folder) else Path(folder)) / JOURNAL_FILE
+
+
+def _has_begun(process: subprocess.Popen[bytes], journal: Path) -> bool:
+    """Wait until a driver holds the lock of its journal or has ended; False if it does neither."""
+    deadline = time.monotonic() + START_S
+    while _holder(journal) != process.pid:
+        if process.poll() is not None:
+            return True
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_LOOK_S)
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(FIRST_LOOK_S)
+    return True
+
+
+def _holder(journal: Path) -> int | None:
+    """The process of this machine that holds the lock of a journal, if there is one."""
+    try:
         words = Path(f"{journal}.lock").read_text(encoding="utf-8", errors="replace")
-        match = re.fullmatch(r"process (\d+) on (\S+)\s*", words)
-        if not match or match[2] != socket.gethostname():
-            return None
-        return Record(folder, "local", f"{match[1]}@{_born(int(match[1]))}")
+    except OSError:
+        return None
+    match = re.fullmatch(r"process (\d+) on (\S+)\s*", words)
+    if not match or match[2] != socket.gethostname() or not is_locked(journal):
+        return None
+    return int(match[1])
 
 
 def _born(process: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,12 @@ from rich.console import Console
 
 from nasbo.errors import SweepError
 from nasbo.job import job_metadata
-from nasbo.plan import prepare
+from nasbo.plan import check_same, check_search, prepare
 from nasbo.space import find_space_file
 from nasbo.space.load import SHIPPED
 from nasbo.start import default_folder, parsed
 from nasbo.storage.place import is_url
-from nasbo.sweep import Sweep
+from nasbo.sweep import SETTINGS_FILE, Sweep
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Order:
         working_dir: shipped to the workers; holds the file and the trainer.
         words: further options of ``nasbo run``.
         env: environment variables for driver and workers.
-        values: of the recipe, such as Slurm's partition.
+        values: of the recipe, such as Slurm's partition; text, ``None`` where empty.
     """
 
     file: str
@@ -41,7 +41,7 @@ class Order:
     working_dir: Path
     words: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
-    values: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, str | None] = field(default_factory=dict)
 
     def command(self, python: str, address: str) -> list[str]:
         """The words that run the sweep, or resume it if its folder has a journal."""
@@ -76,17 +76,21 @@ class Request:
     folder: str | None = None
     words: tuple[str, ...] = ()
     env: tuple[str, ...] = ()
-    values: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, str | None] = field(default_factory=dict)
 
 
-def make_order(request: Request) -> Order:
+def make_order(request: Request, is_near: bool = True) -> Order:
     """Check a request in the working directory.
 
+    Args:
+        request: of the user.
+        is_near: whether the sweep will see the paths and buckets that this machine sees.
+
     Raises:
-        NasboError: a setting, the space, the trainer or a place cannot be used.
+        NasboError: a setting, the space, the trainer, the method or a place cannot be used.
     """
     working_dir = Path.cwd()
-    sweep, _ = prepare(request.file, parsed(request.given), Console(stderr=True))
+    sweep, space = prepare(request.file, parsed(request.given), Console(stderr=True))
     folder = request.folder or default_folder(sweep)
     if is_url(folder):
         folder = folder.rstrip("/")
@@ -95,7 +99,31 @@ def make_order(request: Request) -> Order:
     file = _inside(find_space_file(request.file), working_dir, request.file)
     _inside(Path(sweep.space), working_dir, request.file)
     env = parse_env(request.env)
-    return Order(file, folder, sweep, working_dir, request.words, env, request.values)
+    if not is_url(folder) and (Path(folder) / SETTINGS_FILE).exists():
+        check_same(Path(folder), sweep, space)
+    else:
+        is_seen = is_near or _is_here(sweep.warm_start, working_dir)
+        check_search(sweep if is_seen else replace(sweep, warm_start=None), space)
+    words = _with_warm_start(request.words, sweep.warm_start)
+    return Order(file, folder, sweep, working_dir, words, env, request.values)
+
+
+def _is_here(folder: str | None, working_dir: Path) -> bool:
+    """Whether a folder can only be one of this machine; others may be known to the cluster."""
+    if folder is None or is_url(folder):
+        return False
+    return Path(folder).exists() or Path(folder).is_relative_to(working_dir)
+
+
+def _with_warm_start(words: tuple[str, ...], folder: str | None) -> tuple[str, ...]:
+    """Options whose warm start, maybe from the sweep file, is the one that was checked."""
+    option = "--warm-start"
+    if folder is None:
+        return words
+    if option not in words:
+        return (*words, option, folder)
+    place = words.index(option) + 1
+    return (*words[:place], folder, *words[place + 1 :])
 
 
 def _inside(path: Path, working_dir: Path, asked: str) -> str:

@@ -42,7 +42,7 @@ class RayJobLauncher:
     def _job(self, order: Order) -> dict[str, Any]:
         from nasbo.tune.shipping import runtime_env
 
-        python = str(order.values.get("python", "python"))
+        python = order.values.get("python") or "python"
         # nasbo stops cleanly on SIGTERM, but takes longer than the 3 s that Ray would wait.
         env = {"RAY_JOB_STOP_WAIT_TIME_S": str(STOP_WAIT_S), **order.env}
         return {

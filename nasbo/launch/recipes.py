@@ -10,37 +10,50 @@ from typing import Any
 import yaml
 
 from nasbo.errors import SweepError
-from nasbo.start import parse_pairs
+from nasbo.start import split_pairs
 
 RECIPES = Path(__file__).parents[2] / "cluster"
 VALUES_FILE = "values.yaml"
 _PLACEHOLDER = re.compile(r"\$\{(\w+)\}")
 
 
-def read_values(recipe: str, file: Path | None, pairs: Sequence[str]) -> dict[str, Any]:
+def read_values(recipe: str, file: Path | None, pairs: Sequence[str]) -> dict[str, str | None]:
     """The values of a recipe: its own, then those of a file, then ``key=value`` words.
 
+    All are text, as ``12:00:00`` and ``0123`` are something else in YAML; an empty one is ``None``.
+
     Raises:
-        SweepError: a value that the recipe does not know, or none for one that it needs.
+        SweepError: a value that the recipe does not know, or one that is not text.
     """
     values = _read(RECIPES / recipe / VALUES_FILE)
-    for given in ((_read(file) if file else {}), parse_pairs(pairs)):
-        for name in given:
+    for given in ((_read(file) if file else {}), split_pairs(pairs)):
+        for name, value in given.items():
             if name not in values:
                 known = ", ".join(values)
                 raise SweepError(f"the recipe {recipe} has no value {name!r}; it has: {known}")
-        values |= given
+            values[name] = value or None
     return values
 
 
-def _read(file: Path) -> dict[str, Any]:
+def _read(file: Path) -> dict[str, str | None]:
     try:
-        found = yaml.safe_load(file.read_text(encoding="utf-8"))
+        found = yaml.load(file.read_text(encoding="utf-8"), yaml.BaseLoader)
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise SweepError(f"{file}: cannot be read: {error}") from error
     if not isinstance(found, dict):
         raise SweepError(f"{file}: must be a mapping of values")
-    return found
+    for name, value in found.items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise SweepError(f"{file}: the value of {name!r} must be text, got {value!r}")
+    return {name: value or None for name, value in found.items()}
+
+
+def count(values: Mapping[str, str | None], name: str, least: int = 1) -> int:
+    """A value that is a number of something; ``SweepError`` if it is not, or is too small."""
+    text = values.get(name) or ""
+    if not (text.isascii() and text.isdigit()) or int(text) < least:
+        raise SweepError(f"-v {name}=N must be a whole number >= {least}, got {text!r}")
+    return int(text)
 
 
 def read_template(recipe: str, name: str) -> Any:

@@ -6,19 +6,20 @@ import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from nasbo.errors import SweepError
 from nasbo.launch.launcher import RUNNING, Tell, follow_file
 from nasbo.launch.order import Order
 from nasbo.launch.programs import run
-from nasbo.launch.recipes import RECIPES
+from nasbo.launch.recipes import RECIPES, count
 from nasbo.launch.records import Record, log_file
 from nasbo.storage.place import is_url
 
 SCRIPT = RECIPES / "slurm" / "sweep.sbatch"
 ADDRESS = "NASBO_RAY_ADDRESS"
 """The script puts the head's address for this word: it is known when the job runs."""
+COUNTS = {"nodes": 1, "cpus_per_node": 1, "signal_s": 0, "ray_port": 1}
+"""Values that are whole numbers, and the least of each; GPUs may have a kind, as in ``a100:4``."""
 _WAITING = ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "SUSPENDED")
 _RUNNING = ("RUNNING", "COMPLETING", "STAGE_OUT", "SIGNALING", "STOPPED")
 
@@ -29,7 +30,9 @@ class SlurmLauncher:
     def plan(self, order: Order) -> str:
         words = sbatch_words(order)
         script = words.index(str(SCRIPT))
-        return " \\\n  ".join([*map(shlex.quote, words[:script]), shlex.join(words[script:])])
+        log = log_file(order.folder, is_url(order.folder))
+        lines = [*map(shlex.quote, words[:script]), shlex.join(words[script:])]
+        return f"mkdir -p -m 700 {shlex.quote(str(log.parent))}\n" + " \\\n  ".join(lines)
 
     def submit(self, order: Order, tell: Tell) -> Record:
         log = log_file(order.folder, is_url(order.folder))
@@ -71,7 +74,7 @@ class SlurmLauncher:
 def sbatch_words(order: Order) -> list[str]:
     """The sbatch command: options from the recipe's values, the script, and what it runs."""
     values = order.values
-    python = str(values.get("python") or sys.executable)
+    python = values.get("python") or sys.executable
     return [
         "sbatch",
         "--parsable",
@@ -81,7 +84,6 @@ def sbatch_words(order: Order) -> list[str]:
         f"--output={log_file(order.folder, is_url(order.folder))}",
         "--open-mode=append",
         "--requeue",
-        f"--signal=B:USR1@{values['signal_s']}",
         f"--export={','.join(['ALL', *_exports(order, python)])}",
         *_options(values),
         str(SCRIPT),
@@ -103,16 +105,21 @@ def _exports(order: Order, python: str) -> list[str]:
     return [f"{name}={value}" for name, value in own.items() if value is not None]
 
 
-def _options(values: Mapping[str, Any]) -> list[str]:
-    """One task per node with all of its share: Ray places the trials."""
+def _options(values: Mapping[str, str | None]) -> list[str]:
+    """One task per node with all of its share: Ray places the trials. Empty ones are left out."""
+    for name, least in COUNTS.items():
+        if values.get(name) is not None:
+            count(values, name, least)
+    gpus, signal_s = values.get("gpus_per_node"), values.get("signal_s")
     options = {
+        "signal": signal_s and f"B:USR1@{signal_s}",
         "partition": values.get("partition"),
         "account": values.get("account"),
         "qos": values.get("qos"),
-        "nodes": values["nodes"],
+        "nodes": values.get("nodes"),
         "ntasks-per-node": 1,
-        "cpus-per-task": values["cpus_per_node"],
-        "gpus-per-node": values.get("gpus_per_node") or None,
+        "cpus-per-task": values.get("cpus_per_node"),
+        "gpus-per-node": None if gpus == "0" else gpus,
         "mem": values.get("memory_per_node"),
         "time": values.get("time_limit"),
     }

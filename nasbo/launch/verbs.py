@@ -17,6 +17,9 @@ from nasbo.storage.place import is_url
 RECIPES = ("slurm", "kuberay")
 """Launchers with values of their own; on a Ray cluster there is only the name of Python."""
 
+NEAR = ("local", "slurm")
+"""Where the paths of this machine mean the same."""
+
 
 def launch(request: Request, on: str, is_dry: bool, tell: Tell) -> None:
     """Put a sweep on a cluster, or say how; one whose folder has a journal is resumed.
@@ -25,7 +28,7 @@ def launch(request: Request, on: str, is_dry: bool, tell: Tell) -> None:
         NasboError: the sweep, the recipe's values or the cluster cannot be used.
     """
     launcher = choose(on)
-    order = make_order(request)
+    order = make_order(request, on in NEAR)
     plan = launcher.plan(order)
     if is_dry:
         tell(plan.rstrip())
@@ -52,14 +55,14 @@ def _is_running(record: Record) -> bool:
         return False
 
 
-def values_of(on: str, file: Path | None, pairs: Sequence[str]) -> dict[str, object]:
+def values_of(on: str, file: Path | None, pairs: Sequence[str]) -> dict[str, str | None]:
     """The values of the recipe behind a launcher."""
     if on in RECIPES:
         return read_values(on, file, pairs)
     return read_values("hosts", file, pairs) if on != "local" else _no_values(file, pairs)
 
 
-def _no_values(file: Path | None, pairs: Sequence[str]) -> dict[str, object]:
+def _no_values(file: Path | None, pairs: Sequence[str]) -> dict[str, str | None]:
     if file is not None or pairs:
         raise SweepError("--on local has no values: its options are those of nasbo run")
     return {}
@@ -93,16 +96,32 @@ def full_name(folder: str) -> str:
 
 
 def _find(folder: str, on: str | None) -> tuple[Launcher, Record]:
-    """The launch of a folder: by the record of this machine, or where ``on`` says."""
+    """The launch of a folder: by the record of this machine, or where ``on`` says.
+
+    One that was launched from here and has ended may have been resumed by hand since.
+    """
     record = records.load(folder)
-    if record is not None and on in (None, record.on):
+    if record is not None and on not in (None, record.on):
+        record = None
+    if record is not None and _is_running(record):
         return choose(record.on), record
-    launcher = choose(on or "local")
-    found = launcher.find(folder)
-    if found is None:
-        where = on or "this machine"
-        raise SweepError(
-            f"{folder}: nothing was launched from here and nothing runs on {where}; "
-            "say where by --on"
-        )
-    return launcher, replace(found, on=on or "local")
+    places = [on] if on else ["local", *([record.on] if record else [])]
+    for place in dict.fromkeys(places):
+        found = _running_at(place, folder) if record else choose(place).find(folder)
+        if found is not None:
+            return choose(place), replace(found, on=place)
+    if record is not None:
+        return choose(record.on), record
+    where = on or "this machine"
+    raise SweepError(
+        f"{folder}: nothing was launched from here and nothing runs on {where}; say where by --on"
+    )
+
+
+def _running_at(place: str, folder: str) -> Record | None:
+    """What runs somewhere now; where nobody answers, nothing that is known."""
+    try:
+        found = choose(place).find(folder)
+    except SweepError:
+        return None
+    return found if found is not None and _is_running(replace(found, on=place)) else None

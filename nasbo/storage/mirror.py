@@ -24,6 +24,13 @@ def cache_folder() -> Path:
     return Path(os.environ.get("NASBO_CACHE") or "~/.cache/nasbo").expanduser()
 
 
+def mirror_folder(url: str) -> Path:
+    """Where the mirror of a URL lies on this machine, or would."""
+    url = url.rstrip("/")
+    name = f"{url.rpartition('/')[2]}-{hashlib.sha256(url.encode()).hexdigest()[:12]}"
+    return cache_folder() / "mirrors" / name
+
+
 def open_mirror(url: str) -> Path:
     """The local folder of a URL, with what the bucket has of the sweep.
 
@@ -31,8 +38,7 @@ def open_mirror(url: str) -> Path:
         SweepError: the bucket cannot be reached.
     """
     place = Place(url)
-    name = f"{place.url.rpartition('/')[2]}-{hashlib.sha256(place.url.encode()).hexdigest()[:12]}"
-    folder = cache_folder() / "mirrors" / name
+    folder = mirror_folder(url)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     (folder / REMOTE_FILE).write_text(place.url, encoding="utf-8")
     pull(folder)

@@ -14,13 +14,16 @@ from click.testing import CliRunner
 
 from nasbo.cli import cli
 from nasbo.errors import SweepError
-from nasbo.journal import Journal
-from nasbo.launch import records
+from nasbo.journal import Journal, is_locked
+from nasbo.launch import records, verbs
 from nasbo.launch.launcher import choose, follow_file, wait_for_end
 from nasbo.launch.local import LocalLauncher, _born
+from nasbo.launch.order import Order
 from nasbo.launch.programs import run
 from nasbo.launch.records import Record
-from nasbo.sweep import read_history
+from nasbo.storage.mirror import mirror_folder
+from nasbo.storage.place import is_url
+from nasbo.sweep import Sweep, read_history
 
 ROOT = str(Path(__file__).parents[2])
 
@@ -80,6 +83,92 @@ def test_a_sweep_that_was_not_launched_is_found_by_its_lock(home: Path, tmp_path
     done = CliRunner().invoke(cli, ["stop", str(folder)])
     assert done.exit_code == 2
     assert "nothing runs on this machine" in done.output
+
+
+class Scripted(Order):
+    """An order whose driver is a few lines of Python."""
+
+    def command(self, python: str, address: str) -> list[str]:
+        return [python, "-c", self.file]
+
+
+def scripted(home: Path, script: str, folder: str = "runs/a") -> Scripted:
+    sweep = Sweep(space="my_space.yaml", trainer="my_own_trainer:train")
+    env = {"PYTHONPATH": ROOT}
+    place = folder if is_url(folder) else str(home / folder)
+    return Scripted(script, place, sweep, home, env=env)
+
+
+def test_a_driver_that_refuses_gives_its_words(home: Path) -> None:
+    late = "import sys, time; time.sleep(1.5); print(1); sys.exit('nasbo: it cannot be')"
+    (home / "runs" / "a").mkdir(parents=True)
+    (home / "runs" / "a" / "driver.log").write_text("older words\n")
+    with pytest.raises(SweepError, match="the driver ended with code 1: nasbo: it cannot be"):
+        LocalLauncher().submit(scripted(home, late), print)
+    with pytest.raises(SweepError, match=r"the driver ended with code 7: $"):
+        LocalLauncher().submit(scripted(home, "raise SystemExit(7)"), print)
+
+
+HOLDS = """\
+import sys, time
+from nasbo.journal import Journal
+time.sleep(1.2)
+journal = Journal({journal!r})
+if {refuses}:
+    sys.exit("nasbo: not even now")
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("folder", ["runs/a", "s3://bucket/runs/a"])
+def test_a_launch_returns_when_the_driver_writes(
+    home: Path, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    monkeypatch.setenv("NASBO_CACHE", str(home / "cache"))
+    place = mirror_folder(folder) if is_url(folder) else home / folder
+    launcher, journal = LocalLauncher(), str(place / "journal.jsonl")
+    order = scripted(home, HOLDS.format(journal=journal, refuses=False), folder)
+    record = launcher.submit(order, print)
+    try:
+        assert is_locked(journal)
+        assert launcher.state(record) == "running"
+        found = launcher.find(order.folder)
+        assert found is not None
+        assert found.id == record.id
+    finally:
+        launcher.stop(record)
+    order = scripted(home, HOLDS.format(journal=journal, refuses=True), folder)
+    wait_for_end(launcher, record)
+    monkeypatch.setattr("nasbo.launch.local.FIRST_LOOK_S", 60.0)
+    with pytest.raises(SweepError, match="not even now"):
+        launcher.submit(order, print)
+
+
+def test_a_driver_that_takes_long_is_said(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nasbo.launch.local.START_S", 0.2)
+    launcher, said = LocalLauncher(), []
+    record = launcher.submit(scripted(home, "import time; time.sleep(60)"), said.append)
+    launcher.stop(record)
+    assert "has not begun to write after 0 s" in said[0]
+
+
+def test_a_sweep_that_was_resumed_by_hand_is_found_after_its_launch(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its record says that it has ended, or nobody knows; the lock says that it runs."""
+    monkeypatch.setenv("PATH", str(home))
+    folder = home / "runs" / "a"
+    folder.mkdir(parents=True)
+    for on, ended in (("local", "1@7"), ("kuberay", "default/gone")):
+        records.save(Record(str(folder), on, ended))
+        with Journal(folder / "journal.jsonl"):
+            launcher, record = verbs._find(str(folder), None)
+            assert record.id.startswith(f"{os.getpid()}@")
+            assert (record.on, launcher.state(record)) == ("local", "running")
+        assert verbs._find(str(folder), None)[1].id == ended
+    records.save(Record(str(folder), "local", "1@7"))
+    done = CliRunner().invoke(cli, ["stop", str(folder)])
+    assert "1@7 on local has ended before" in done.output
 
 
 def test_words_of_programs() -> None:

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from nasbo.errors import SweepError
-from nasbo.launch.recipes import RECIPES, fill, read_values
+from nasbo.launch.recipes import RECIPES, count, fill, read_values
 
 SPEC = importlib.util.find_spec("ray")
 assert SPEC is not None
@@ -33,10 +33,30 @@ def test_files_and_words_override(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text("nodes: 3\npartition: gpu\n")
     values = read_values("slurm", file, ["nodes=5"])
-    assert (values["nodes"], values["partition"], values["cpus_per_node"]) == (5, "gpu", 8)
+    assert (values["nodes"], values["partition"], values["cpus_per_node"]) == ("5", "gpu", "8")
     file.write_text("- nodes\n")
     with pytest.raises(SweepError, match="must be a mapping of values"):
         read_values("slurm", file, [])
+    file.write_text("qos: [a, b]\n")
+    with pytest.raises(SweepError, match=r"the value of 'qos' must be text, got \['a', 'b'\]"):
+        read_values("slurm", file, [])
+
+
+def test_values_are_text_and_empty_ones_are_none(tmp_path: Path) -> None:
+    text = {"time_limit": "12:00:00", "account": "0123", "partition": "on"}
+    file = tmp_path / "mine.yaml"
+    file.write_text("".join(f"{name}: {value}\n" for name, value in text.items()) + "signal_s:\n")
+    words = [f"{name}={value}" for name, value in text.items()] + ["signal_s="]
+    for values in (read_values("slurm", file, []), read_values("slurm", None, words)):
+        assert {name: values[name] for name in text} == text
+        assert values["signal_s"] is None
+
+
+def test_counts_are_checked() -> None:
+    assert count({"n": "08"}, "n") == 8
+    for text in (None, "", "many", "-1", "1.5", "0", "²"):
+        with pytest.raises(SweepError, match="-v n=N must be a whole number >= 1, got"):
+            count({"n": text}, "n")
 
 
 @pytest.mark.parametrize("name", ["onprem", "aws", "gcp"])
@@ -50,9 +70,31 @@ def test_ray_up_files_fit_rays_schema(name: str) -> None:
     for command in (heads[-1], others[-1]):
         assert command.startswith("RAY_AUTH_MODE=token")
         assert "--disable-usage-stats" in command
+        # Jobs inherit the path, and their entrypoint is the Python that has nasbo.
+        assert " PATH=$HOME/nasbo/bin:$PATH ray start " in command
     assert "--dashboard-host=127.0.0.1" in heads[-1]
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({**config, "workers": 3}, SCHEMA)
+
+
+@pytest.mark.parametrize("name", ["onprem", "aws", "gcp"])
+def test_ray_up_installs_what_it_brought_along(name: str) -> None:
+    config = yaml.safe_load((RECIPES / "ray_up" / f"{name}.yaml").read_text())
+    mounts, commands = config["file_mounts"], config["setup_commands"]
+    assert {"dist", "requirements.lock"} <= set(mounts.values())
+    remote = {local: place for place, local in mounts.items()}
+    packages, own = (command for command in commands if " install " in command)
+    assert packages.endswith(f"-r {remote['requirements.lock']}")
+    assert own.endswith(
+        f"--no-deps --force-reinstall --no-index --find-links {remote['dist']} nasbo"
+    )
+    assert (RECIPES.parent / "requirements.lock").exists()
+    assert "build --wheel" in (RECIPES / "ray_up" / "README.md").read_text()
+
+
+def test_the_tokens_folder_is_made_before_the_token_is_copied() -> None:
+    text = (RECIPES / "hosts" / "README.md").read_text()
+    assert 0 < text.find("ssh OTHER mkdir -p -m 700 .ray ") < text.index("scp ~/.ray/auth_token")
 
 
 def test_every_placeholder_has_a_value() -> None:
