@@ -7,9 +7,12 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+
+from threadpoolctl import threadpool_limits
 
 from nasbo.errors import NasboError, shorten
 from nasbo.history import (
@@ -134,7 +137,10 @@ class Search:
     def decide(self, n: int) -> tuple[list[Suggestion], float]:
         """What the method would do next, and the seconds that this took; nothing is written."""
         begin = time.perf_counter()
-        return self._method.suggest(self.history, n), time.perf_counter() - begin
+        # Matrices are small: threads that wait for each other cost more than they bring, and their
+        # number would show in the last digits.
+        with nullcontext() if self.is_quick else threadpool_limits(1):
+            return self._method.suggest(self.history, n), time.perf_counter() - begin
 
     @property
     def is_quick(self) -> bool:

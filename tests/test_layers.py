@@ -28,7 +28,7 @@ ROOMS: dict[str, set[str]] = {
     "nasbo.surrogates": SCIENCE,
     "nasbo.acquisition": SCIENCE,
     "nasbo.methods": SCIENCE,
-    "nasbo.search": set(),
+    "nasbo.search": {"threadpoolctl"},
     "nasbo.loop": set(),
     "nasbo.rounds": set(),
     "nasbo.trainer": set(),

@@ -17,6 +17,8 @@ import nasbo
 from nasbo.errors import ConfigError, JournalError, NasboError, SpaceError
 from nasbo.history import History, Trial, config_key, replay
 from nasbo.journal import read_events
+from nasbo.methods import Suggestion
+from nasbo.methods.random import RandomSearch
 from nasbo.search import Search
 from nasbo.space import Space
 from tests.conftest import SPACES
@@ -307,3 +309,25 @@ def _ask_and_tell(search: Search, size: int) -> list[Trial]:
     for trial in trials:
         search.tell(trial, float(trial.id))
     return trials
+
+
+def test_a_decision_takes_one_thread() -> None:
+    """Else its cost and its last digits would depend on the machine's number of cores."""
+    import torch
+    from threadpoolctl import threadpool_info, threadpool_limits
+
+    class Counting(RandomSearch):
+        is_quick = False
+
+        def suggest(self, history: History, n: int) -> list[Suggestion]:
+            counts.append(max(pool["num_threads"] for pool in threadpool_info()))
+            counts.append(torch.get_num_threads())
+            return super().suggest(history, n)
+
+    counts: list[int] = []
+    search = Search("simulation", "random")
+    search._method = Counting(search.space)
+    with threadpool_limits(2):
+        search.ask(3)
+        assert torch.get_num_threads() == 2
+    assert counts == [1, 1]
