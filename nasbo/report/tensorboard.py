@@ -122,8 +122,9 @@ class TensorboardLog:
             return
         with SummaryWriter(str(run)) as writer:
             if has_row:
+                row = hyperparameters(history, trial)
                 result = {f"hparam/{self.metric}": trial.value}
-                for part in hparams(hyperparameters(history, trial), result):
+                for part in hparams(row, result):  # type: ignore[no-untyped-call]
                     writer.file_writer.add_summary(part)
                 writer.add_scalar(f"hparam/{self.metric}", trial.value, trial.id)
             for step, value in curve:
