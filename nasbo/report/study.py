@@ -14,7 +14,7 @@ from nasbo.history import History, Trial
 from nasbo.report.axes import number_text
 from nasbo.report.drawing import SERIES, Drawing
 from nasbo.report.importance import Importance, measure_importance
-from nasbo.storage.mirror import is_running
+from nasbo.storage.mirror import is_running, place_of, shown
 from nasbo.sweep import Sweep, read_history, state_of
 from nasbo.trainer import Trainer, load_trainer
 
@@ -50,9 +50,15 @@ class Study:
     trainer: Trainer | None = None
     trainer_problem: str = ""
 
+    @cached_property
+    def place(self) -> str:
+        """Where the sweep lies in its reader's words: a URL, or the folder's name."""
+        return shown(self.folder) if place_of(self.folder) else self.folder.resolve().name
+
     @property
     def name(self) -> str:
-        return self.folder.resolve().name
+        """The last part of the place."""
+        return self.place.rpartition("/")[2]
 
     @property
     def metric(self) -> str:
