@@ -27,7 +27,7 @@ from nasbo.report.figures.settings import table
 from nasbo.report.page import Page, to_html
 from nasbo.report.progress import duration
 from nasbo.report.study import Figure, NoDataError, Study, open_study, value_of
-from nasbo.report.write import write_text
+from nasbo.report.write import check_file, write_text
 
 WIDTH, HEIGHT = 1180.0, 420.0
 COMPARE_FILE = "compare.html"
@@ -43,6 +43,8 @@ def write_comparison(folders: Sequence[Path], out: Path | None = None) -> Path:
     Raises:
         NasboError: fewer than two, or sweeps whose values cannot be compared.
     """
+    path = out or Path(COMPARE_FILE)
+    check_file(path)
     if len(folders) < 2:
         raise NasboError(f"at least two sweeps are needed to compare, got {len(folders)}")
     studies = [open_study(folder) for folder in folders]
@@ -50,7 +52,6 @@ def write_comparison(folders: Sequence[Path], out: Path | None = None) -> Path:
     if len(goals) > 1:
         told = ", ".join(f"{mode} {metric}" for mode, metric in sorted(goals))
         raise NasboError(f"sweeps must have one mode and metric to be compared, got {told}")
-    path = out or Path(COMPARE_FILE)
     write_text(path, to_html(make_comparison(studies)))
     return path
 

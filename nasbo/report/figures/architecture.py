@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nasbo.history import Trial
-from nasbo.report.axes import number_text
+from nasbo.report.axes import is_finite, number_text
 from nasbo.report.drawing import Box, Drawing, Line, Shape, Words, shorten_text
 from nasbo.report.study import Figure, NoDataError, Study, key_of, summarise, value_of
 
@@ -60,7 +60,8 @@ def _network(
     study: Study, trial: Trial, summary: Mapping[str, Any], top: float, colors: dict[str, str]
 ) -> list[Shape]:
     rows = block_rows(summary)
-    sizes = [_size(trial, summary, name) for name in ("params", "flops") if name in summary]
+    known = [name for name in ("params", "flops") if is_finite(summary.get(name))]
+    sizes = [_size(trial, summary, name) for name in known]
     value = number_text(value_of(trial), 5)
     place = shorten_text(study.history.subspace(trial).id, 50)
     title = f"trial {trial.id}: {study.metric} {value}"
@@ -82,7 +83,7 @@ def _size(trial: Trial, summary: Mapping[str, Any], name: str) -> str:
     """A size of the network; a recipe may have trained it narrower or on smaller pictures."""
     words = f"{number_text(summary[name])} {name}"
     trained = trial.metrics.get(f"trial_{name}", trial.metrics.get(name))
-    if not isinstance(trained, int | float) or number_text(trained) == number_text(summary[name]):
+    if not is_finite(trained) or number_text(trained) == number_text(summary[name]):
         return words
     return f"{words} ({number_text(trained)} as trained)"
 

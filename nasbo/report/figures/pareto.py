@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
-
 from nasbo.history import Trial
-from nasbo.report.axes import Frame, Scale, log_limits, number_text, value_limits
+from nasbo.report.axes import Frame, Scale, is_finite, log_limits, number_text, value_limits
 from nasbo.report.drawing import Dot, Drawing, Line, Shape, legend
 from nasbo.report.study import Figure, NoDataError, Study, key_of, summarise, value_of
 
@@ -43,7 +41,7 @@ def costs_of(study: Study, name: str) -> dict[int, float]:
         cost = trial.metrics.get(name)
         if cost is None and trial.id in study.drawn:
             cost = summarise(study, trial).get(name)
-        if isinstance(cost, int | float) and cost > 0 and math.isfinite(cost):
+        if is_finite(cost) and cost > 0:
             found[trial.id] = float(cost)
     return found
 

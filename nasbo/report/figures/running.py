@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from nasbo.history import Trial
-from nasbo.report.axes import Frame, Scale, limits, number_text
+from nasbo.report.axes import Frame, Scale, is_finite, limits, number_text
 from nasbo.report.drawing import Box, Dot, Drawing, Shape, Words, legend, legend_height
 from nasbo.report.progress import duration
 from nasbo.report.study import Figure, NoDataError, Study, key_of
@@ -147,11 +147,12 @@ def draw_suggestion_cost(study: Study) -> Figure:
     for trial in study.history.trials:
         n_first.setdefault(trial.round, trial.id)
     model_rounds = {t.round for t in study.history.trials if t.source in ("model", "fallback")}
-    rounds = [r for r in study.history.rounds if r.number in model_rounds]
+    rounds = [r for r in study.history.rounds if r.number in model_rounds and is_finite(r.seconds)]
     if not rounds:
         raise NoDataError("no round beyond the initial design so far")
     points = [(n_first[r.number] - len(r.unseen), r.seconds, r) for r in rounds]
-    fits = {t.round: t.info["fit_s"] for t in study.history.trials if "fit_s" in t.info}
+    told = ((t.round, t.info.get("fit_s")) for t in study.history.trials)
+    fits = {number: seconds for number, seconds in told if is_finite(seconds)}
     x = Scale(*limits([n for n, _, _ in points]), 64, WIDTH - 16)
     y = Scale(0, limits([0, *(seconds for _, seconds, _ in points)])[1], HEIGHT - 56, 56)
     drawing = Drawing(WIDTH, HEIGHT)
