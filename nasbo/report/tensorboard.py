@@ -30,8 +30,9 @@ class TensorboardLog:
     """Writes what is new in a history; one object per run of a sweep.
 
     Attention maps come every few rounds. Those of the preset ``paper`` need its encoder trained,
-    which on a space of networks takes up to a minute, even on the few rows that ``attention_maps``
-    takes: they come once, when a sweep that has used its budget is closed.
+    which on a space of networks takes about a minute, even with the few rows that
+    ``attention_maps`` takes: they come once, when the log of a sweep that has used its budget is
+    closed, and not while others look on.
 
     Args:
         folder: of the sweep; files go to ``tensorboard`` inside.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from nasbo.history import Trial
@@ -18,19 +19,11 @@ _TINTS = ("c1", "c3", "c5", "c6", "c2", "c8", "c7", "c4")
 LOWEST, HIGHEST = 100.0, 148.0
 
 
-def draw_architectures(study: Study) -> Figure:
+def draw_architectures(study: Study, n_networks: int = N_NETWORKS) -> Figure:
     """The best networks, one band each, blocks from left to right."""
-    study.require_values()
-    if study.trainer is None:
-        raise NoDataError(study.trainer_problem)
-    if study.trainer.summary is None:
-        raise NoDataError(f"the trainer {study.trainer.path} offers no summary of a config")
-    drawn = [(trial, summarise(study, trial)) for trial in study.ranked[:N_NETWORKS]]
-    drawn = [(trial, summary) for trial, summary in drawn if block_rows(summary)]
-    if not drawn:
-        raise NoDataError("the trainer's summary has no rows to draw")
+    drawn = _best(study, n_networks)
     drawing = Drawing(WIDTH, BAND * len(drawn))
-    colors = _operation_colors([row for _, summary in drawn for row in block_rows(summary)])
+    colors = _operation_colors(_rows_together(study, n_networks))
     for place, (trial, summary) in enumerate(drawn):
         drawing.extend(_network(study, trial, summary, BAND * place, colors))
     caption = (
@@ -38,7 +31,31 @@ def draw_architectures(study: Study) -> Figure:
         "out, how many layers, and what else it has; the arrow carries the side of the map. "
         "Taller boxes have more channels."
     )
-    return Figure("architectures", "Best architectures", caption, drawing, is_wide=True)
+    title = "Best architectures" if n_networks > 1 else "Best architecture"
+    return Figure("architectures", title, caption, drawing, is_wide=True)
+
+
+def _best(study: Study, n: int) -> list[tuple[Trial, dict[str, Any]]]:
+    """The best trials with what their trainer tells of them."""
+    study.require_values()
+    if study.trainer is None:
+        raise NoDataError(study.trainer_problem)
+    if study.trainer.summary is None:
+        raise NoDataError(f"the trainer {study.trainer.path} offers no summary of a config")
+    found = [(trial, summarise(study, trial)) for trial in study.ranked[:n]]
+    found = [(trial, summary) for trial, summary in found if block_rows(summary)]
+    if not found:
+        raise NoDataError("the trainer's summary has no rows to draw")
+    return found
+
+
+def _rows_together(study: Study, n: int) -> list[Mapping[str, Any]]:
+    """The blocks of all networks that are drawn, so that colours mean the same in all sweeps."""
+    rows: list[Mapping[str, Any]] = []
+    for one in study.together:
+        with suppress(NoDataError):
+            rows += [row for _, summary in _best(one, n) for row in block_rows(summary)]
+    return rows
 
 
 def block_rows(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
