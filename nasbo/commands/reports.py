@@ -41,8 +41,12 @@ def report(
         click.echo(png)
     else:
         from nasbo.report.write import write_report
+        from nasbo.storage.mirror import place_of
 
-        click.echo(write_report(folder, out))
+        path = write_report(folder, out)
+        click.echo(path)
+        if out is None and (place := place_of(folder)):
+            click.echo(f"stored as {place.url}/{path.name}")
 
 
 @click.command()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from nasbo.report.drawing import Line, Shape, Words
 
@@ -55,6 +56,11 @@ def _log_ticks(low: float, high: float) -> list[float]:
     factors = (1,) if len(powers) > 3 else (1, 2, 5)
     marks = (factor * 10.0**power for power in powers for factor in factors)
     return [mark for mark in marks if low * 0.999 <= mark <= high * 1.001]
+
+
+def is_finite(value: object) -> TypeGuard[float]:
+    """Whether it is a number that can be drawn: the journal has null for what was none."""
+    return isinstance(value, int | float) and math.isfinite(value)
 
 
 def limits(values: Iterable[float], margin: float = 0.05) -> tuple[float, float]:

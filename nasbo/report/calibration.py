@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nasbo.history import History, Trial
+from nasbo.report.axes import is_finite
 
 EXPECTED_COVERAGE = math.erf(math.sqrt(0.5))
 """How many results a normal posterior has within one standard deviation."""
@@ -44,14 +44,10 @@ def predictions(history: History) -> list[Prediction]:
     found = []
     for trial in history.trials:
         scores = [trial.info.get(key) for key in KEYS]
-        if trial.state == "finished" and trial.value is not None and _are_finite(scores):
+        if trial.state == "finished" and trial.value is not None and all(map(is_finite, scores)):
             median, *ends = (history.score(float(score or 0.0)) for score in scores)
             found.append(Prediction(trial, trial.value, median, min(ends), max(ends)))
     return found
-
-
-def _are_finite(scores: Sequence[object]) -> bool:
-    return all(isinstance(score, int | float) and math.isfinite(score) for score in scores)
 
 
 def coverage(found: list[Prediction]) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -24,10 +25,11 @@ from nasbo.report.drawing import (
     shorten_text,
 )
 from nasbo.report.figures.settings import table
-from nasbo.report.page import Page, to_html
+from nasbo.report.page import Page, attempt, to_html
+from nasbo.report.panels import PANELS, draw_panels, set_beside
 from nasbo.report.progress import duration
 from nasbo.report.study import Figure, NoDataError, Study, open_study, value_of
-from nasbo.report.write import write_text
+from nasbo.report.write import check_file, write_text
 
 WIDTH, HEIGHT = 1180.0, 420.0
 COMPARE_FILE = "compare.html"
@@ -43,6 +45,8 @@ def write_comparison(folders: Sequence[Path], out: Path | None = None) -> Path:
     Raises:
         NasboError: fewer than two, or sweeps whose values cannot be compared.
     """
+    path = out or Path(COMPARE_FILE)
+    check_file(path)
     if len(folders) < 2:
         raise NasboError(f"at least two sweeps are needed to compare, got {len(folders)}")
     studies = [open_study(folder) for folder in folders]
@@ -50,23 +54,25 @@ def write_comparison(folders: Sequence[Path], out: Path | None = None) -> Path:
     if len(goals) > 1:
         told = ", ".join(f"{mode} {metric}" for mode, metric in sorted(goals))
         raise NasboError(f"sweeps must have one mode and metric to be compared, got {told}")
-    path = out or Path(COMPARE_FILE)
     write_text(path, to_html(make_comparison(studies)))
     return path
 
 
 def make_comparison(studies: Sequence[Study]) -> Page:
-    """Curves and a table of all sweeps; medians where a method, with options, has several seeds."""
-    figures: list[Figure] = [_table(studies)]
-    left_out: list[tuple[str, str]] = []
+    """Curves of all sweeps, the report's figures of each, and a table.
+
+    Medians where a method, with options, has several seeds.
+    """
+    studies = set_beside(studies)
     valued = [study for study in studies if study.valued]
-    for name, draw in COMPARISONS.items():
-        try:
-            figures.insert(len(figures) - 1, draw(valued))
-        except NoDataError as error:
-            left_out.append((name, str(error)))
+    results = {name: attempt(draw, valued) for name, draw in COMPARISONS.items()}
+    for name, panel in PANELS.items():
+        results[name] = attempt(partial(draw_panels, panel), studies)
+    figures = [one for one in results.values() if isinstance(one, Figure)] + [_table(studies)]
+    left_out = [(name, why) for name, why in results.items() if isinstance(why, str)]
     methods = Counter(map(method_name, studies))
-    subtitle = ", ".join(f"{name}: {n} sweeps" for name, n in methods.items())
+    counts = (f"{name}: {n} sweep{'s' * (n > 1)}" for name, n in methods.items())
+    subtitle = ", ".join(counts)
     tiles = [
         (number_text(value_of(study.ranked[0]), 5), f"best {study.metric} of {study.name}")
         for study in valued[:8]

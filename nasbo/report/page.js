@@ -20,10 +20,12 @@
     lit = [];
   }
 
-  // All marks of one trial light up together, in every figure.
+  // All marks of one trial light up together, in every figure of its sweep.
   function light(shape) {
     const key = shape.dataset.key;
-    lit = key ? [...document.querySelectorAll(`[data-key="${key}"]`)] : [shape];
+    const own = shape.closest("[data-sweep]");
+    const scope = own ? `[data-sweep="${own.dataset.sweep}"] ` : "";
+    lit = key ? [...document.querySelectorAll(`${scope}[data-key="${key}"]`)] : [shape];
     lit.forEach((one) => one.classList.add("on"));
   }
 

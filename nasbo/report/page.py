@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
+from typing import TypeVar
 
 from nasbo.report.study import Figure, NoDataError, Study
 from nasbo.report.svg import color_rules, to_svg
 
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+MAX_WHY = 300
 POLICY = (
     "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
     "connect-src 'self'"
@@ -40,14 +45,21 @@ def collect(
     study: Study, figures: Mapping[str, Callable[[Study], Figure]]
 ) -> tuple[list[Figure], list[tuple[str, str]]]:
     """The figures that a study has data for, and why the others are left out."""
-    drawn: list[Figure] = []
-    left_out: list[tuple[str, str]] = []
-    for name, draw in figures.items():
-        try:
-            drawn.append(draw(study))
-        except NoDataError as error:
-            left_out.append((name, str(error)))
+    results = {name: attempt(draw, study) for name, draw in figures.items()}
+    drawn = [one for one in results.values() if isinstance(one, Figure)]
+    left_out = [(name, one) for name, one in results.items() if isinstance(one, str)]
     return drawn, left_out
+
+
+def attempt(draw: Callable[[T], Figure], what: T) -> Figure | str:
+    """The figure of something or, in words, why there is none."""
+    try:
+        return draw(what)
+    except NoDataError as error:
+        return str(error)
+    except Exception as error:  # a mistake in one figure must not cost the reader all others
+        logger.warning("a figure could not be drawn", exc_info=True)
+        return f"{type(error).__name__}: {error}"[:MAX_WHY]
 
 
 def to_html(page: Page, live_version: str = "") -> str:

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from nasbo.history import History, Trial
+from nasbo.report.axes import is_finite
 
 _BARS = "▁▂▃▄▅▆▇█"
 MAX_RUNNING = 16
@@ -201,7 +202,11 @@ def sparkline(values: list[float], width: int = 40) -> str:
 
 
 def _progress(trial: Trial) -> str:
-    epochs = trial.metrics.get("epochs")
-    step = f"step {trial.step}" + (f"/{int(epochs)}" if epochs else "")
     last = value_text(trial.curve[-1][1]) if trial.curve else ""
-    return f"{step}  {last}"
+    return f"step {step_text(trial)}  {last}"
+
+
+def step_text(trial: Trial) -> str:
+    """How far a trial has come, and of how many steps if it tells."""
+    epochs = trial.metrics.get("epochs")
+    return f"{trial.step}" + (f"/{int(epochs)}" if epochs and is_finite(epochs) else "")

@@ -15,7 +15,7 @@ from nasbo.errors import NasboError
 from nasbo.report.page import to_html
 from nasbo.report.study import open_study
 from nasbo.report.write import make_page
-from nasbo.storage.mirror import is_running, pull
+from nasbo.storage.mirror import is_running, pull, shown
 from nasbo.sweep import JOURNAL_FILE, open_folder
 
 HOST = "127.0.0.1"
@@ -108,7 +108,7 @@ def serve_report(folder: Path, port: int, tell: Callable[[str], object]) -> None
     """Serve until Ctrl-C."""
     with ReportServer(folder, port) as server:
         number = server.server_address[1]
-        tell(f"report of {folder}: {server.url} (Ctrl-C ends)")
+        tell(f"report of {shown(folder)}: {server.url} (Ctrl-C ends)")
         tell(f"from elsewhere: ssh -L {number}:{HOST}:{number} THIS_MACHINE")
         try:
             server.serve_forever()

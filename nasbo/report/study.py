@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from nasbo.errors import NasboError, SweepError
 from nasbo.history import History, Trial
-from nasbo.report.axes import number_text
+from nasbo.report.axes import number_text, value_limits
 from nasbo.report.drawing import SERIES, Drawing
 from nasbo.report.importance import Importance, measure_importance
-from nasbo.storage.mirror import is_running
+from nasbo.storage.mirror import is_running, place_of, shown
 from nasbo.sweep import Sweep, read_history, state_of
 from nasbo.trainer import Trainer, check_outside, load_trainer
 
@@ -41,7 +42,11 @@ class Figure:
 
 @dataclass(frozen=True)
 class Study:
-    """A sweep as its report sees it."""
+    """A sweep as its report sees it.
+
+    ``beside`` are the sweeps that a page sets side by side, this one among them: their figures
+    share scales and colours.
+    """
 
     folder: Path
     sweep: Sweep
@@ -49,10 +54,22 @@ class Study:
     state: str
     trainer: Trainer | None = None
     trainer_problem: str = ""
+    beside: Sequence[Study] = field(default=(), repr=False, compare=False)
+
+    @property
+    def together(self) -> Sequence[Study]:
+        """The sweeps that share scales with this one; at least itself."""
+        return self.beside or (self,)
+
+    @cached_property
+    def place(self) -> str:
+        """Where the sweep lies in its reader's words: a URL, or the folder's name."""
+        return shown(self.folder) if place_of(self.folder) else self.folder.resolve().name
 
     @property
     def name(self) -> str:
-        return self.folder.resolve().name
+        """The last part of the place."""
+        return self.place.rpartition("/")[2]
 
     @property
     def metric(self) -> str:
@@ -82,6 +99,16 @@ class Study:
         """Trials with a value, the best first."""
         score = self.history.score
         return sorted(self.valued, key=lambda trial: (-score(value_of(trial)), trial.id))
+
+    @property
+    def value_limits(self) -> tuple[float, float]:
+        """Ends of an axis of values."""
+        return value_limits([value for one in self.together for value in one.values], self.mode)
+
+    @cached_property
+    def summaries(self) -> dict[int, dict[str, Any]]:
+        """What the trainer has told of configs so far, by trial number: it may take its time."""
+        return {}
 
     @cached_property
     def values(self) -> list[float]:
@@ -124,12 +151,19 @@ class Study:
     @cached_property
     def group_colors(self) -> dict[str, str]:
         """Colours of the groups with most trials; the others share ``muted``."""
-        counts = Counter(self.group(trial) for trial in self.history.configs)
+        trials = [trial for one in self._alike for trial in one.history.configs]
+        counts = Counter(map(self.group, trials))
         n_colored = len(SERIES) if len(counts) <= len(SERIES) else len(SERIES) - 1
-        first = {self.group(trial): trial.subspace for trial in reversed(self.history.trials)}
+        first = {self.group(trial): trial.subspace for trial in reversed(trials)}
         chosen = [name for name, _ in counts.most_common(n_colored)]
         chosen.sort(key=lambda name: (first[name], name))
         return dict(zip(chosen, SERIES, strict=False))
+
+    @cached_property
+    def _alike(self) -> list[Study]:
+        """The sweeps that share colours of subspaces: those over the same space."""
+        own = self.history.space.fingerprint()
+        return [one for one in self.together if one.history.space.fingerprint() == own]
 
     def color(self, trial: Trial) -> str:
         return self.group_colors.get(self.group(trial), "muted")
@@ -137,7 +171,8 @@ class Study:
     def group_legend(self) -> list[tuple[str, str]]:
         """Entries of a legend: (group, colour)."""
         entries = list(self.group_colors.items())
-        n_others = len({self.group(trial) for trial in self.history.trials}) - len(entries)
+        names = {self.group(trial) for one in self._alike for trial in one.history.trials}
+        n_others = len(names) - len(entries)
         return entries + ([(f"{n_others:,} others", "muted")] if n_others > 0 else [])
 
     def require_values(self, least: int = 1) -> None:
@@ -205,8 +240,12 @@ def summarise(study: Study, trial: Trial) -> dict[str, Any]:
     """
     if study.trainer is None or study.trainer.summary is None:
         return {}
+    if trial.id in study.summaries:
+        return study.summaries[trial.id]
     try:
-        return dict(study.trainer.describe(trial.config, study.sweep.trainer_options))
+        found = dict(study.trainer.describe(trial.config, study.sweep.trainer_options))
     except Exception as error:
         what = f"{type(error).__name__}: {error}"[:200]
         raise NoDataError(f"the trainer's summary of trial {trial.id} failed ({what})") from error
+    study.summaries[trial.id] = found
+    return found

@@ -1,12 +1,13 @@
-"""A history comes in; best-so-far, a table of hyperparameters and attention maps go to TensorBoard.
+"""A history comes in; curves, a table of hyperparameters and attention maps go to TensorBoard.
 
-Curves of single trials are written by their trainers, beside; ``tensorboard --logdir DIR`` shows
-all of them.
+A trainer may write event files of its own in its trials' folders; the curves of trials without
+them are written here, as the journal has them. ``tensorboard --logdir DIR`` shows all of them.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,18 @@ from nasbo.report.attention import (
 )
 from nasbo.report.axes import number_text
 from nasbo.report.study import is_valued
+from nasbo.sweep import trial_folder, trial_name
 
 TENSORBOARD_FOLDER = "tensorboard"
 
 
 class TensorboardLog:
     """Writes what is new in a history; one object per run of a sweep.
+
+    Attention maps come every few rounds. Those of the preset ``paper`` need its encoder trained,
+    which on a space of networks takes about a minute, even with the few rows that
+    ``attention_maps`` takes: they come once, when the log of a sweep that has used its budget is
+    closed, and not while others look on.
 
     Args:
         folder: of the sweep; files go to ``tensorboard`` inside.
@@ -50,6 +57,9 @@ class TensorboardLog:
         self.folder = folder / TENSORBOARD_FOLDER
         self.metric, self.maps_every = metric, maps_every
         self._search = (method, options, seed)
+        self._are_maps_costly = (options or {}).get("preset") == "paper"
+        self._sweep_folder = folder
+        self._last: History | None = None
         self._seen = (0, 0)
         self._n_curve = 0
         self._written: set[int] = set()
@@ -64,18 +74,22 @@ class TensorboardLog:
         seen = (history.n_ended, len(history.rounds))
         if seen == self._seen:
             return
-        self._seen = seen
+        self._seen, self._last = seen, history
         self._write_curve(history)
-        for trial in history.configs:
-            if is_valued(trial) and trial.id not in self._written:
+        for trial in history.trials:
+            if not trial.is_open and trial.id not in self._written:
                 self._written.add(trial.id)
                 self._write_trial(history, trial)
-        self._write_maps(history)
+        if not self._are_maps_costly:
+            self._write_maps(history)
         if self._writer is not None:
             self._writer.flush()
 
     def close(self) -> None:
-        """Finish the file."""
+        """Finish the file; with the maps that are too costly for a sweep that runs."""
+        last, self._last = self._last, None
+        if self._are_maps_costly and last is not None and last.n_ended >= (last.budget or 1):
+            self._write_maps(last)
         if self._writer is not None:
             self._writer.close()
             self._writer = None
@@ -96,12 +110,31 @@ class TensorboardLog:
         self._n_curve = len(curve)
 
     def _write_trial(self, history: History, trial: Trial) -> None:
-        """One run of the table of hyperparameters; a rewritten one takes the place of the old."""
-        run = f"trials/{trial.id:05d}"
-        for old in (self.folder / run).glob("events.*"):
+        """A trial's row of hyperparameters and its curve; a rewritten one takes the old's place."""
+        from torch.utils.tensorboard.summary import hparams
+        from torch.utils.tensorboard.writer import SummaryWriter
+
+        has_row = is_valued(trial) and trial.repeat_of is None
+        curve = [] if self._has_own_files(trial) else clean_curve(trial.curve)
+        run = self.folder / trial_name(trial.id)
+        for old in run.glob("events.*"):
             old.unlink()
-        row, result = hyperparameters(history, trial), {f"hparam/{self.metric}": trial.value}
-        self._file().add_hparams(row, result, run_name=run, global_step=trial.id)
+        if not has_row and not curve:
+            return
+        with SummaryWriter(str(run)) as writer:
+            if has_row:
+                row = hyperparameters(history, trial)
+                result = {f"hparam/{self.metric}": trial.value}
+                for part in hparams(row, result):  # type: ignore[no-untyped-call]
+                    writer.file_writer.add_summary(part)
+                writer.add_scalar(f"hparam/{self.metric}", trial.value, trial.id)
+            for step, value in curve:
+                writer.add_scalar(self.metric, value, step)
+
+    def _has_own_files(self, trial: Trial) -> bool:
+        """Whether the trainer wrote curves itself, where they are seen beside those from here."""
+        own = trial_folder(self._sweep_folder, trial.id)
+        return any(own.rglob("*tfevents*"))
 
     def _write_maps(self, history: History) -> None:
         number = len(history.rounds) - 1
@@ -120,6 +153,16 @@ class TensorboardLog:
             name = f"attention/{one.title}"
             picture = map_picture(one, self.metric)
             self._file().add_figure(name, picture, global_step=number)
+
+
+def clean_curve(curve: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
+    """A curve without what a trial had reported before it went back to an earlier step."""
+    kept: list[tuple[int, float]] = []
+    for step, value in curve:
+        while kept and kept[-1][0] >= step:
+            kept.pop()
+        kept.append((step, value))
+    return kept
 
 
 def hyperparameters(history: History, trial: Trial) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from nasbo.history import History, Trial
 from nasbo.journal import JournalFollower
+from nasbo.report.axes import is_finite
 from nasbo.report.progress import (
     MAX_RUNNING,
     RECENT,
@@ -23,9 +24,10 @@ from nasbo.report.progress import (
     left_text,
     name_text,
     sparkline,
+    step_text,
     value_text,
 )
-from nasbo.storage.mirror import is_running, pull
+from nasbo.storage.mirror import is_running, pull, shown
 from nasbo.sweep import JOURNAL_FILE, open_folder, state_of
 
 MAX_SUBSPACES = 16
@@ -100,7 +102,8 @@ def _rank(history: History, place: Place) -> tuple[float, int]:
 
 def ei_shares(history: History) -> dict[int, float]:
     """How the expected improvement of the last round with a model is spread over its subspaces."""
-    last = next((t.round for t in reversed(history.trials) if "log_ei" in t.info), None)
+    known = (t.round for t in reversed(history.trials) if is_finite(t.info.get("log_ei")))
+    last = next(known, None)
     if last is None:
         return {}
     scores: dict[int, float] = {}
@@ -108,8 +111,10 @@ def ei_shares(history: History) -> dict[int, float]:
         if trial.round < last and trial.source != "observed":
             break
         score = trial.info.get("log_ei")
-        if trial.round == last and isinstance(score, int | float):
-            scores[trial.subspace] = max(scores.get(trial.subspace, -math.inf), float(score))
+        if trial.round == last and is_finite(score):
+            scores[trial.subspace] = max(scores.get(trial.subspace, -math.inf), score)
+    if not scores:
+        return {}
     top = max(scores.values())
     weights = {index: math.exp(score - top) for index, score in scores.items()}
     total = sum(weights.values())
@@ -169,7 +174,7 @@ def _head(follower: SweepFollower, state: str, now: float) -> RenderableType:
     after = [] if share is None else [f"busy {share:.0%}"]
     if state == "running":
         after += left_text(history, budget)
-    title = Text(f"{follower.folder}: {follower.sweep.method}", style="bold")
+    title = Text(f"{shown(follower.folder)}: {follower.sweep.method}", style="bold")
     return Group(title, head_row(history, budget, [state], after))
 
 
@@ -182,15 +187,15 @@ def _subspace_table(history: History, state: str) -> Table:
     table.add_column("subspace")
     for name in ("trials", "running", "failed", "best", "EI share"):
         table.add_column(name, justify="right", no_wrap=True)
-    shown = places(history, state == "running")
-    for place in shown[:MAX_SUBSPACES]:
+    rows = places(history, state == "running")
+    for place in rows[:MAX_SUBSPACES]:
         name = history.space.subspace(place.index).id
         best = "-" if place.best is None else value_text(place.best)
         share = "-" if place.ei_share is None else f"{place.ei_share:.0%}"
         counts = (str(n) for n in (place.n_trials, place.n_running, place.n_failed))
         table.add_row(name_text(name), *counts, best, share)
-    if len(shown) > MAX_SUBSPACES:
-        table.add_row(Text(f"and {len(shown) - MAX_SUBSPACES:,} more", "dim"))
+    if len(rows) > MAX_SUBSPACES:
+        table.add_row(Text(f"and {len(rows) - MAX_SUBSPACES:,} more", "dim"))
     return table
 
 
@@ -199,12 +204,10 @@ def _running_table(history: History, running: list[Trial], now: float) -> Table:
     for name in ("running", "subspace", "step", "value", "since"):
         table.add_column(name, no_wrap=name != "subspace")
     for trial in running[:MAX_RUNNING]:
-        epochs = trial.metrics.get("epochs")
-        step = f"{trial.step}" + (f"/{int(epochs)}" if epochs else "")
         value = value_text(trial.curve[-1][1]) if trial.curve else "-"
         since = duration(now - (trial.started_at or now))
         place = name_text(history.subspace(trial).id)
-        table.add_row(f"trial {trial.id}", place, step, value, since)
+        table.add_row(f"trial {trial.id}", place, step_text(trial), value, since)
     if len(running) > MAX_RUNNING:
         table.add_row(Text(f"and {len(running) - MAX_RUNNING:,} more", "dim"))
     return table

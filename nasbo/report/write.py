@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from nasbo.errors import NasboError
 from nasbo.report.axes import number_text
 from nasbo.report.figures import FIGURES
 from nasbo.report.figures.running import busy_share, last_time, stays
-from nasbo.report.page import Page, collect, to_html
+from nasbo.report.page import Page, attempt, collect, to_html
 from nasbo.report.png import write_png
 from nasbo.report.progress import duration
-from nasbo.report.study import NoDataError, Study, open_study, value_of
+from nasbo.report.study import Study, open_study, value_of
+from nasbo.storage.mirror import push, shown
 
 REPORT_FILE = "report.html"
 
@@ -21,14 +23,18 @@ def write_report(folder: Path, out: Path | None = None) -> Path:
 
     Args:
         folder: of the sweep.
-        out: the HTML file; default ``report.html`` in the folder.
+        out: the HTML file; default ``report.html`` in the folder, and in the bucket that the
+            folder mirrors.
 
     Raises:
-        SweepError: the folder holds no sweep.
+        SweepError: the folder holds no sweep, or its bucket cannot be written.
         NasboError: the file cannot be written.
     """
     path = out or folder / REPORT_FILE
+    check_file(path)
     write_text(path, to_html(make_page(open_study(folder))))
+    if out is None:
+        push(folder, (REPORT_FILE,))
     return path
 
 
@@ -40,22 +46,30 @@ def write_figure(folder: Path, name: str, path: Path) -> None:
     """
     if name not in FIGURES:
         raise NasboError(f"unknown figure {name!r}; known: {', '.join(FIGURES)}")
-    try:
-        figure = FIGURES[name](open_study(folder))
-    except NoDataError as error:
-        raise NasboError(f"{folder}: no figure {name!r}: {error}") from error
+    figure = attempt(FIGURES[name], open_study(folder))
+    if isinstance(figure, str):
+        raise NasboError(f"{shown(folder)}: no figure {name!r}: {figure}")
     if figure.drawing is None:
         raise NasboError(f"{name!r} is a table, not a picture; nasbo export prints all trials")
     write_png(figure.drawing, path)
 
 
+def check_file(path: Path) -> None:
+    """Raise ``NasboError`` where a folder is in the way of a file, before work is done for it."""
+    if path.is_dir():
+        raise NasboError(f"{path}: must be a file to write, but is a folder")
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a file as a whole or not at all."""
+    check_file(path)
     partial = path.with_name(f"{path.name}.partial")
     try:
         partial.write_text(text, encoding="utf-8")
         partial.replace(path)
     except OSError as error:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
         raise NasboError(f"{path}: cannot be written: {error}") from error
 
 
@@ -67,7 +81,7 @@ def make_page(study: Study) -> Page:
         f"{study.sweep.method} on {Path(study.sweep.space).name}, trainer {study.sweep.trainer}, "
         f"{study.metric} {goal}, seed {study.sweep.seed}"
     )
-    return Page(f"Sweep {study.name}", subtitle, _tiles(study), figures, left_out)
+    return Page(f"Sweep {study.place}", subtitle, _tiles(study), figures, left_out)
 
 
 def _tiles(study: Study) -> list[tuple[str, str]]:

@@ -9,12 +9,17 @@ from click.testing import CliRunner, Result
 
 from nasbo.cli import cli
 from nasbo.errors import NasboError
-from nasbo.report.compare import make_comparison, method_colors, write_comparison
-from nasbo.report.drawing import Line
+from nasbo.methods import Suggestion
+from nasbo.report.compare import COMPARISONS, make_comparison, method_colors, write_comparison
+from nasbo.report.drawing import Box, Drawing, Line, Words
 from nasbo.report.page import Page
-from nasbo.report.study import open_study
-from nasbo.sweep import create_folder, make_sweep
+from nasbo.report.panels import PANELS, draw_panels, set_beside, split_captions
+from nasbo.report.study import Figure, Study, open_study
+from nasbo.search import Search
+from nasbo.sweep import JOURNAL_FILE, create_folder, make_sweep
 from tests.report.sample import make_folder
+
+WITHOUT_NETWORKS = [name for name in PANELS if name != "architectures"]
 
 
 @pytest.fixture(scope="module")
@@ -33,8 +38,10 @@ def _names(page: Page) -> list[str]:
 
 def test_page_of_methods_and_seeds(folders: list[Path]) -> None:
     page = make_comparison([open_study(folder) for folder in folders])
-    assert _names(page) == ["best-so-far", "best-values", "subspace-shares", "sweeps"]
-    assert page.left_out == []
+    assert _names(page) == [*COMPARISONS, *WITHOUT_NETWORKS, "sweeps"]
+    ((name, why),) = page.left_out
+    assert name == "architectures"
+    assert why.startswith("the trainer own:train cannot be had here")
     curves = page.figures[0].drawing
     assert curves is not None
     lines = [shape for shape in curves.shapes if isinstance(shape, Line) and shape.label]
@@ -61,16 +68,113 @@ def test_options_of_a_method_make_it_another(folders: list[Path], tmp_path: Path
     assert medians == ["median of 2 sweeps by attnbo", "median of 2 sweeps by random"]
 
 
+def _one_subspace(folder: Path, place: int, n: int) -> Study:
+    """A sweep that never left one subspace."""
+    create_folder(folder, make_sweep({"space": "svm", "trainer": "own:train", "mode": "max"}))
+    with Search("svm", "random", "max", journal=folder / JOURNAL_FILE) as search:
+        subspace = search.space.subspace(place)
+        rows = [Suggestion(subspace.decode([at / n] * 9)) for at in range(n)]
+        for trial in search.add_round(rows, 1.0):
+            search.tell(trial, 0.1 * trial.id)
+    return open_study(folder)
+
+
+def test_shares_are_of_all_subspaces_that_any_sweep_visited(tmp_path: Path) -> None:
+    studies = [_one_subspace(tmp_path / str(place), place, 4 + place) for place in (0, 1, 2)]
+    page = make_comparison(studies)
+    (drawing,) = (one.drawing for one in page.figures if one.name == "subspace-shares")
+    assert drawing is not None
+    bars = [s for s in drawing.shapes if isinstance(s, Box) and s.label and s.width > 1]
+    assert [bar.label.rpartition(": ")[2] for bar in bars] == ["4 of 4", "5 of 5", "6 of 6"]
+    assert len({bar.color for bar in bars}) == 3
+    assert all(bar.width == pytest.approx(389) for bar in bars)
+
+
+def _drawings(name: str, studies: list[Study]) -> list[Drawing]:
+    drawings = [PANELS[name](study).drawing for study in set_beside(studies)]
+    return [drawing for drawing in drawings if drawing is not None]
+
+
+@pytest.mark.parametrize("name", ["pareto", "calibration", "suggestion-cost"])
+def test_panels_share_their_scales(folders: list[Path], name: str) -> None:
+    studies = [open_study(folder) for folder in folders[:2]]
+    one, other = (
+        [(s.x, s.y, s.text) for s in drawing.shapes if isinstance(s, Words) and s.size == 11]
+        for drawing in _drawings(name, studies)
+    )
+    assert one == other
+    alone = [PANELS[name](study).drawing for study in studies]
+    ticks = [[s for s in d.shapes if isinstance(s, Words) and s.size == 11] for d in alone if d]
+    assert ticks[0] != ticks[1]
+
+
+@pytest.mark.parametrize("name", ["timeline", "failures"])
+def test_bars_share_their_scales(folders: list[Path], name: str) -> None:
+    """Twelve trials in three rounds beside sixteen in four."""
+    short, long = (
+        max(s.x + s.width for s in drawing.shapes if isinstance(s, Box)) - start
+        for drawing in _drawings(name, [open_study(folder) for folder in folders[:2]])
+        for start in (60 if name == "timeline" else 160,)
+    )
+    expected = {"timeline": 200 / 270, "failures": 11 / 15}
+    assert short / long == pytest.approx(expected[name], abs=0.01)
+
+
+def test_a_panel_for_each_sweep_and_a_word_for_those_without(
+    folders: list[Path], tmp_path: Path
+) -> None:
+    bare = _one_subspace(tmp_path / "bare", 0, 6)
+    studies = set_beside([open_study(folders[0]), bare, open_study(folders[2])])
+    figure = draw_panels(PANELS["calibration"], studies)
+    assert figure.html.count("<svg") == 2
+    assert 'data-sweep="2"><h3>random0: random, seed 0</h3>' in figure.html
+    why = "no finished trial has a prediction of its value in the journal"
+    assert figure.caption.endswith(f"Left out: bare ({why}).")
+    assert figure.is_wide
+
+
+def test_a_panel_that_fails_costs_no_other(folders: list[Path]) -> None:
+    def draw(study: Study) -> Figure:
+        if study.name == "attnbo0":
+            raise ZeroDivisionError("by zero")
+        return PANELS["failures"](study)
+
+    figure = draw_panels(draw, set_beside([open_study(folder) for folder in folders]))
+    assert figure.html.count("<section") == 3
+    assert figure.caption.endswith("Left out: attnbo0 (ZeroDivisionError: by zero).")
+
+
+def test_networks_are_the_best_of_each_sweep_in_the_same_colours(tmp_path: Path) -> None:
+    sizes = ((40, 0), (28, 1))  # the best of the one has fewer kinds of blocks
+    studies = [open_study(make_folder(tmp_path / str(n), n, seed=seed)) for n, seed in sizes]
+    colors: dict[str, set[str]] = {}
+    for drawing, study in zip(_drawings("architectures", studies), studies, strict=True):
+        titles = [s.text for s in drawing.shapes if isinstance(s, Words) and s.size == 14]
+        assert [title.split(":")[0] for title in titles] == [f"trial {study.ranked[0].id}"]
+        for box in (s for s in drawing.shapes if isinstance(s, Box) and "op: " in s.label):
+            name = box.label.partition("op: ")[2].partition("\n")[0]
+            colors.setdefault(name, set()).add(box.color)
+    assert len(colors) > 3
+    assert all(len(found) == 1 for found in colors.values())
+
+
+def test_what_all_captions_say_is_said_once() -> None:
+    captions = ["3 s in all. Costs are high.", "4.5 s in all. Costs are high."]
+    assert split_captions(captions) == ("Costs are high.", ["3 s in all.", "4.5 s in all."])
+    assert split_captions(["One. Two."]) == ("One. Two.", [""])
+
+
 def test_spaces_may_differ_and_sweeps_may_be_empty(folders: list[Path], tmp_path: Path) -> None:
     other = make_folder(tmp_path / "cash", 12, "cash")
     page = make_comparison([open_study(folders[0]), open_study(other)])
-    assert page.left_out == [("subspace-shares", "the sweeps have different spaces")]
+    assert page.left_out[0] == ("subspace-shares", "the sweeps have different spaces")
     given = {"space": "svm", "trainer": "own:train"}
     create_folder(tmp_path / "new", make_sweep(given))
     empty = open_study(tmp_path / "new")
     page = make_comparison([empty, empty])
     assert _names(page) == ["sweeps"]
-    assert len(page.left_out) == 3
+    assert [name for name, _ in page.left_out] == [*COMPARISONS, *PANELS]
+    assert dict(page.left_out)["failures"] == "no trial has ended so far"
 
 
 def test_what_cannot_be_compared(folders: list[Path], tmp_path: Path) -> None:
@@ -89,7 +193,8 @@ def test_command(folders: list[Path], tmp_path: Path, monkeypatch: pytest.Monkey
     result = call(*folders)
     assert result.exit_code == 0, result.output
     text = (tmp_path / "compare.html").read_text(encoding="utf-8")
-    assert text.count("data-figure=") == 4
+    assert text.count("data-figure=") == 10
+    assert text.count("<section") == 6 * 4
     assert call(*folders, "--out", "b.html").stdout.strip() == "b.html"
     assert call().exit_code == 2
     assert call(tmp_path / "nowhere", folders[0]).exit_code == 2

@@ -278,6 +278,8 @@ def test_command_repeats_the_sweep(tmp_path: Path) -> None:
         assert part in command, command
     assert "working" not in command
     assert "--share" not in command
+    study.history.budget = 19
+    assert "--trials 19" in repeat_command(study)
 
 
 def test_command_gives_every_setting_an_option_that_exists(tmp_path: Path) -> None:

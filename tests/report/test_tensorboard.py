@@ -10,8 +10,15 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 
 from nasbo.errors import NasboError
+from nasbo.history import History
 from nasbo.methods import Suggestion
-from nasbo.report.tensorboard import TensorboardLog, hyperparameters, write_tensorboard
+from nasbo.report.attention import AttentionMap
+from nasbo.report.tensorboard import (
+    TensorboardLog,
+    clean_curve,
+    hyperparameters,
+    write_tensorboard,
+)
 from nasbo.search import Search
 from nasbo.sweep import JOURNAL_FILE
 from tests.report.sample import history_of, make_folder, play
@@ -43,7 +50,8 @@ def test_curve_table_and_maps(folder: Path, tmp_path: Path) -> None:
     assert image.step == len(history.rounds) - 1
     assert image.width > 300
     runs = sorted((place / "trials").iterdir())
-    assert len(runs) == 22
+    assert len(runs) == 24
+    assert len([run for run in runs if "_hparams_/session_start_info" in _metadata(run)]) == 22
     trial = history.trials[int(runs[3].name)]
     (value,) = _read(runs[3]).Scalars("hparam/val_accuracy")
     assert value.value == pytest.approx(trial.value)
@@ -51,6 +59,67 @@ def test_curve_table_and_maps(folder: Path, tmp_path: Path) -> None:
     assert row["learning_rate"] == pytest.approx(trial.config["learning_rate"])
     assert row["conv_op[2]"] == trial.config["conv_op"][1]
     assert row["subspace"] == history.subspace(trial).id
+
+
+def _metadata(folder: Path) -> list[str]:
+    return list(_read(folder).summary_metadata)
+
+
+def _curve(folder: Path, number: int, metric: str = "value") -> list[tuple[int, float]]:
+    run = _read(folder / "tensorboard" / "trials" / f"{number:05d}")
+    if metric not in run.Tags()["scalars"]:
+        return []
+    return [(event.step, event.value) for event in run.Scalars(metric)]
+
+
+def test_curves_of_trials_come_from_the_journal_unless_the_trainer_wrote_them(
+    tmp_path: Path,
+) -> None:
+    folder = make_folder(tmp_path / "run", 10, "svm", method="random")
+    own = folder / "trials" / "00004" / "logs"
+    own.mkdir(parents=True)
+    (own / "events.out.tfevents.1.host").touch()
+    history = history_of(folder)
+    write_tensorboard(folder, history, "val_accuracy", method="random")
+    for number in (0, 3, 8):  # the last of them has failed
+        curve = history.trials[number].curve
+        assert len(curve) == 3
+        assert _curve(folder, number, "val_accuracy") == [(s, pytest.approx(v)) for s, v in curve]
+    assert _curve(folder, 4, "val_accuracy") == []
+    assert _hparams(folder / "tensorboard" / "trials" / "00004")["trial"] == 4
+
+
+def test_a_trial_that_was_begun_again_has_one_curve(tmp_path: Path) -> None:
+    assert clean_curve([(1, 0.1), (2, 0.2), (3, 0.3), (2, 0.25)]) == [(1, 0.1), (2, 0.25)]
+    with Search("svm", "random", journal=tmp_path / JOURNAL_FILE) as search:
+        (trial,) = search.ask(1)
+        for step, value in ((1, 0.5), (2, 0.25), (1, 0.75)):
+            search.report(trial, step, value, {})
+        search.tell(trial, 0.75)
+        write_tensorboard(tmp_path, search.history, method="random")
+    assert _curve(tmp_path, 0) == [(1, 0.75)]
+
+
+def test_maps_of_the_paper_come_once_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = AttentionMap("svm", ("a", "b"), [[0.5, 0.5], [0.1, 0.9]], "trained encoder")
+    asked: list[int] = []
+
+    def maps(history: History, *_: Any) -> list[AttentionMap]:
+        asked.append(history.n_ended)
+        return [one]
+
+    monkeypatch.setattr("nasbo.report.tensorboard.attention_maps", maps)
+    for n_trials, expected in ((8, []), (12, [12])):
+        folder = make_folder(tmp_path / str(n_trials), n_trials, "svm", method="random", budget=12)
+        log = TensorboardLog(folder, options={"preset": "paper"})
+        log.update(history_of(folder))
+        assert asked == []
+        log.close()
+        log.close()
+        assert asked == expected
+    assert _read(folder / "tensorboard").Tags()["images"] == ["attention/svm"]
 
 
 def test_only_news_are_written_and_a_new_run_takes_the_old_ones_place(tmp_path: Path) -> None:

@@ -140,6 +140,9 @@ def test_ei_shares_are_those_of_the_last_model_round() -> None:
     suggest(math.log(3.0) - 900, -900.0, None)
     suggest(None)
     assert ei_shares(search.history) == pytest.approx({0: 0.75, 1: 0.25})
+    for trial in search.history.trials:
+        trial.info["log_ei"] = None
+    assert ei_shares(search.history) == {}
 
 
 def test_busy_share(folder: Path) -> None:
@@ -172,6 +175,16 @@ def test_table_of_a_running_sweep(tmp_path: Path) -> None:
     shown = _shown(folder)
     assert "interrupted" in shown
     assert "trial 12" not in shown
+
+
+def test_numbers_that_a_trial_does_not_tell_are_not_shown(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path / "run", 4, "svm", budget=20)
+    with Search("svm", mode="max", journal=folder / JOURNAL_FILE) as search:
+        config = search.space.subspace(0).decode([0.5] * 9)
+        (trial,) = search.add_round([Suggestion(config, "model", {"log_ei": None})], 1.0)
+        search.start(trial)
+        search.report(trial, 2, None, {"epochs": "many"})
+        assert re.search(r"trial 4 .* 2 +- ", _shown(folder))
 
 
 def test_table_of_thousands_of_subspaces_and_of_nothing(tmp_path: Path) -> None:

@@ -11,9 +11,13 @@ import yaml
 from click.testing import CliRunner, Result
 
 from nasbo.cli import cli
+from nasbo.errors import NasboError
+from nasbo.methods import Suggestion
 from nasbo.report.figures import FIGURES
-from nasbo.report.write import REPORT_FILE, write_report
+from nasbo.report.study import Study, open_study
+from nasbo.report.write import REPORT_FILE, make_page, write_report, write_text
 from nasbo.search import Search
+from nasbo.storage.mirror import open_mirror
 from nasbo.sweep import JOURNAL_FILE, create_folder, make_sweep
 from tests.report.sample import make_folder
 
@@ -142,6 +146,78 @@ def test_mistakes(
     assert told in result.stderr
     assert "Traceback" not in result.output
     assert list(tmp_path.iterdir()) == []
+
+
+def test_nulls_in_the_journal_are_not_drawn(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path / "run", 12, "svm", budget=13)
+    nulls = dict.fromkeys(("log_ei", "fit_s", "predicted", "predicted_low", "predicted_high"))
+    with Search("svm", mode="max", journal=folder / JOURNAL_FILE) as search:
+        config = search.space.subspace(0).decode([0.5] * 9)
+        (trial,) = search.add_round([Suggestion(config, "model", nulls)], 1.0)
+        search.report(trial, 1, None, {"epochs": None, "params": None, "flops": None})
+        search.tell(trial, 0.5)
+    page = make_page(open_study(folder))
+    assert not [why for _, why in page.left_out if "Error" in why]
+    assert "suggestion-cost" in [figure.name for figure in page.figures]
+
+
+def test_a_figure_that_fails_is_left_out_with_its_error(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(study: Study) -> None:
+        raise KeyError("<b>7</b>")
+
+    monkeypatch.setitem(FIGURES, "pareto", fail)  # type: ignore[arg-type]
+    page = make_page(open_study(folder))
+    assert list(page.left_out) == [("pareto", "KeyError: '<b>7</b>'")]
+    assert len(page.figures) == len(FIGURES) - 1
+    assert "in fail" in caplog.text
+    result = _call("report", folder, "--figure", "pareto", "--png", "x.png")
+    assert result.exit_code == 2
+    assert "no figure 'pareto': KeyError" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["report", "compare"])
+@pytest.mark.parametrize("out", [".", "..", "here"])
+def test_a_folder_is_no_file_to_write(
+    folder: Path, tmp_path: Path, command: str, out: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path)
+    result = _call(command, *[folder] * (1 + (command == "compare")), "--out", out)
+    assert result.exit_code == 2
+    assert f"{out}: must be a file to write, but is a folder" in result.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["here"]
+
+
+def test_what_could_not_be_written_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(self: Path, target: Path) -> None:
+        raise OSError("no")
+
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(NasboError, match="cannot be written"):
+        write_text(tmp_path / "a.html", "text")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_report_of_a_sweep_in_a_bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NASBO_CACHE", str(tmp_path / "cache"))
+    url = f"file://{tmp_path}/bucket/runs/first"
+    create_folder(open_mirror(url), make_sweep({"space": "svm", "trainer": "own:train"}))
+    result = _call("report", url)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[1] == f"stored as {url}/report.html"
+    text = (tmp_path / "bucket" / "runs" / "first" / REPORT_FILE).read_text(encoding="utf-8")
+    assert f"<title>Sweep {url}</title>" in text
+    assert "nasbo run svm --trainer own:train" in text
+    assert f"--dir {url}-again" in text
+    assert "mirrors" not in text
+    _call("report", url, "--out", tmp_path / "own.html")
+    assert not (tmp_path / "bucket" / "runs" / "first" / "own.html").exists()
+    shown = _call("status", url, "--watch").stdout
+    assert shown.startswith(f"{url}: attnbo")
 
 
 def test_no_sweep_and_no_data(tmp_path: Path) -> None:

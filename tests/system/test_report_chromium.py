@@ -10,9 +10,10 @@ from typing import Any
 import matplotlib.image
 import pytest
 
-from nasbo.report.compare import write_comparison
+from nasbo.report.compare import COMPARISONS, write_comparison
 from nasbo.report.drawing import DARK, LIGHT
 from nasbo.report.figures import FIGURES
+from nasbo.report.panels import PANELS
 from nasbo.report.serve import ReportServer
 from nasbo.report.write import write_report
 from nasbo.search import Search
@@ -138,7 +139,19 @@ def test_comparison(browser: Browser, tmp_path: Path) -> None:
     path = write_comparison(folders, tmp_path / "compare.html")
     browser.open(path.as_uri())
     names = [name for name, *_ in browser.evaluate(FIGURE_BOXES)]
-    assert names == ["best-so-far", "best-values", "subspace-shares", "sweeps"]
+    drawn = [name for name in (*COMPARISONS, *PANELS) if name != "architectures"]
+    assert names == [*drawn, "sweeps"]
+    tops = browser.evaluate(
+        "[...document.querySelectorAll('[data-figure=calibration] section')]"
+        ".map(s => s.getBoundingClientRect().top)"
+    )
+    assert len(tops) == 2
+    assert tops[0] == tops[1]
+    _point_at(browser, '[data-figure=pareto] [data-sweep="1"] .dot')
+    lit = "[...document.querySelectorAll('.on')].map(e => e.closest('[data-sweep]').dataset.sweep)"
+    assert set(browser.evaluate(lit)) == {"1"}
+    browser.open(path.as_uri(), width=420)
+    assert browser.evaluate(OVERFLOW) <= 0
     _check_quiet(browser, path.as_uri())
 
 

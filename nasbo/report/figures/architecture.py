@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from nasbo.history import Trial
-from nasbo.report.axes import number_text
+from nasbo.report.axes import is_finite, number_text
 from nasbo.report.drawing import Box, Drawing, Line, Shape, Words, shorten_text
 from nasbo.report.study import Figure, NoDataError, Study, key_of, summarise, value_of
 
@@ -18,19 +19,11 @@ _TINTS = ("c1", "c3", "c5", "c6", "c2", "c8", "c7", "c4")
 LOWEST, HIGHEST = 100.0, 148.0
 
 
-def draw_architectures(study: Study) -> Figure:
+def draw_architectures(study: Study, n_networks: int = N_NETWORKS) -> Figure:
     """The best networks, one band each, blocks from left to right."""
-    study.require_values()
-    if study.trainer is None:
-        raise NoDataError(study.trainer_problem)
-    if study.trainer.summary is None:
-        raise NoDataError(f"the trainer {study.trainer.path} offers no summary of a config")
-    drawn = [(trial, summarise(study, trial)) for trial in study.ranked[:N_NETWORKS]]
-    drawn = [(trial, summary) for trial, summary in drawn if block_rows(summary)]
-    if not drawn:
-        raise NoDataError("the trainer's summary has no rows to draw")
+    drawn = _best(study, n_networks)
     drawing = Drawing(WIDTH, BAND * len(drawn))
-    colors = _operation_colors([row for _, summary in drawn for row in block_rows(summary)])
+    colors = _operation_colors(_rows_together(study, n_networks))
     for place, (trial, summary) in enumerate(drawn):
         drawing.extend(_network(study, trial, summary, BAND * place, colors))
     caption = (
@@ -38,7 +31,31 @@ def draw_architectures(study: Study) -> Figure:
         "out, how many layers, and what else it has; the arrow carries the side of the map. "
         "Taller boxes have more channels."
     )
-    return Figure("architectures", "Best architectures", caption, drawing, is_wide=True)
+    title = "Best architectures" if n_networks > 1 else "Best architecture"
+    return Figure("architectures", title, caption, drawing, is_wide=True)
+
+
+def _best(study: Study, n: int) -> list[tuple[Trial, dict[str, Any]]]:
+    """The best trials with what their trainer tells of them."""
+    study.require_values()
+    if study.trainer is None:
+        raise NoDataError(study.trainer_problem)
+    if study.trainer.summary is None:
+        raise NoDataError(f"the trainer {study.trainer.path} offers no summary of a config")
+    found = [(trial, summarise(study, trial)) for trial in study.ranked[:n]]
+    found = [(trial, summary) for trial, summary in found if block_rows(summary)]
+    if not found:
+        raise NoDataError("the trainer's summary has no rows to draw")
+    return found
+
+
+def _rows_together(study: Study, n: int) -> list[Mapping[str, Any]]:
+    """The blocks of all networks that are drawn, so that colours mean the same in all sweeps."""
+    rows: list[Mapping[str, Any]] = []
+    for one in study.together:
+        with suppress(NoDataError):
+            rows += [row for _, summary in _best(one, n) for row in block_rows(summary)]
+    return rows
 
 
 def block_rows(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -60,7 +77,8 @@ def _network(
     study: Study, trial: Trial, summary: Mapping[str, Any], top: float, colors: dict[str, str]
 ) -> list[Shape]:
     rows = block_rows(summary)
-    sizes = [_size(trial, summary, name) for name in ("params", "flops") if name in summary]
+    known = [name for name in ("params", "flops") if is_finite(summary.get(name))]
+    sizes = [_size(trial, summary, name) for name in known]
     value = number_text(value_of(trial), 5)
     place = shorten_text(study.history.subspace(trial).id, 50)
     title = f"trial {trial.id}: {study.metric} {value}"
@@ -82,7 +100,7 @@ def _size(trial: Trial, summary: Mapping[str, Any], name: str) -> str:
     """A size of the network; a recipe may have trained it narrower or on smaller pictures."""
     words = f"{number_text(summary[name])} {name}"
     trained = trial.metrics.get(f"trial_{name}", trial.metrics.get(name))
-    if not isinstance(trained, int | float) or number_text(trained) == number_text(summary[name]):
+    if not is_finite(trained) or number_text(trained) == number_text(summary[name]):
         return words
     return f"{words} ({number_text(trained)} as trained)"
 

@@ -34,7 +34,8 @@ def draw_importance(study: Study) -> Figure:
     found = _importance(study)
     names = list(found.by_name().items())[:MAX_BARS]
     height = 28.0 + 28 * len(names)
-    x = Scale(0, max(share for _, share in names) or 1, 150, WIDTH - 56)
+    tops = [max(one.importance.by_name().values()) for one in study.together if one.importance]
+    x = Scale(0, max(tops) or 1, 150, WIDTH - 56)
     drawing = Drawing(WIDTH, height)
     for place, (name, share) in enumerate(names):
         level = 12.0 + 28 * place
@@ -64,9 +65,9 @@ def _parts(found: Importance, name: str, x: Scale, level: float) -> list[Shape]:
 
 def _importance_caption(found: Importance) -> str:
     caption = (
-        "Share of the explained variance of the ranks, in an additive model of all parameters "
-        f"fitted to {found.n_trials:,} results; the parts of a bar are the places of a list. "
-        f"The model explains {max(found.explained, 0.0):.0%} of the variance of left-out results"
+        "Share of the explained variance of the ranks, in an additive model of all parameters; the "
+        f"parts of a bar are the places of a list. Fitted to {found.n_trials:,} results, it "
+        f"explains {max(found.explained, 0.0):.0%} of the variance of left-out ones"
     )
     if found.explained < _TRUSTED:
         return caption + ": too little to read anything into the shares."

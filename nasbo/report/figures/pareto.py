@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
-
 from nasbo.history import Trial
-from nasbo.report.axes import Frame, Scale, log_limits, number_text, value_limits
+from nasbo.report.axes import Frame, Scale, is_finite, log_limits, number_text
 from nasbo.report.drawing import Dot, Drawing, Line, Shape, legend
 from nasbo.report.study import Figure, NoDataError, Study, key_of, summarise, value_of
 
@@ -13,19 +11,21 @@ COSTS = {"flops": "FLOPs", "params": "parameters"}
 PANEL, HEIGHT = 580.0, 400.0
 
 
-def draw_pareto(study: Study) -> Figure:
-    """One panel per cost that the trials, or the trainer's summary, tell."""
+def draw_pareto(study: Study, is_stacked: bool = False) -> Figure:
+    """One panel per cost that the trials, or the trainer's summary, tell; beside or below."""
     study.require_values()
     found = {name: costs for name in COSTS if (costs := costs_of(study, name))}
     if not found:
         raise NoDataError("neither the trials nor the trainer's summary tell FLOPs or parameters")
-    drawing = Drawing(PANEL * len(found), HEIGHT)
+    across, down = (0.0, HEIGHT) if is_stacked else (PANEL, 0.0)
+    n_more = len(found) - 1
+    drawing = Drawing(PANEL + across * n_more, HEIGHT + down * n_more)
     sizes = []
     for place, (name, costs) in enumerate(found.items()):
         front = pareto_front(study, costs)
         trials = "1 trial" if len(front) == 1 else f"{len(front)} trials"
         sizes.append(f"{trials} for {COSTS[name]}")
-        drawing.extend(_panel(study, name, costs, front, PANEL * place))
+        drawing.extend(_panel(study, name, front, across * place, down * place))
     entries = [("on the Pareto front", "c6"), ("other trials", "c1")]
     drawing.extend(legend(entries, 64, 14, PANEL))
     caption = (
@@ -33,7 +33,8 @@ def draw_pareto(study: Study) -> Figure:
         "Costs are on a logarithmic scale."
     )
     title = f"{study.metric} against cost"
-    return Figure("pareto", title, caption + study.thinned, drawing, is_wide=len(found) > 1)
+    is_wide = drawing.width > PANEL
+    return Figure("pareto", title, caption + study.thinned, drawing, is_wide=is_wide)
 
 
 def costs_of(study: Study, name: str) -> dict[int, float]:
@@ -43,7 +44,7 @@ def costs_of(study: Study, name: str) -> dict[int, float]:
         cost = trial.metrics.get(name)
         if cost is None and trial.id in study.drawn:
             cost = summarise(study, trial).get(name)
-        if isinstance(cost, int | float) and cost > 0 and math.isfinite(cost):
+        if is_finite(cost) and cost > 0:
             found[trial.id] = float(cost)
     return found
 
@@ -60,11 +61,11 @@ def pareto_front(study: Study, costs: dict[int, float]) -> list[Trial]:
     return front
 
 
-def _panel(
-    study: Study, name: str, costs: dict[int, float], front: list[Trial], left: float
-) -> list[Shape]:
-    x = Scale(*log_limits(costs.values()), left + 64, left + PANEL - 24, is_log=True)
-    y = Scale(*value_limits(study.values, study.mode), HEIGHT - 56, 56)
+def _panel(study: Study, name: str, front: list[Trial], left: float, top: float) -> list[Shape]:
+    costs = costs_of(study, name)
+    known = [cost for one in study.together for cost in costs_of(one, name).values()]
+    x = Scale(*log_limits(known), left + 64, left + PANEL - 24, is_log=True)
+    y = Scale(*study.value_limits, top + HEIGHT - 56, top + 56)
     shapes = Frame(x, y, COSTS[name], study.metric).shapes()
     on_front = {trial.id for trial in front}
     for trial in study.valued:

@@ -6,8 +6,8 @@ import heapq
 from collections import Counter
 from dataclasses import dataclass
 
-from nasbo.history import Trial
-from nasbo.report.axes import Frame, Scale, limits, number_text
+from nasbo.history import Round, Trial
+from nasbo.report.axes import Frame, Scale, is_finite, limits, number_text
 from nasbo.report.drawing import Box, Dot, Drawing, Shape, Words, legend, legend_height
 from nasbo.report.progress import duration
 from nasbo.report.study import Figure, NoDataError, Study, key_of
@@ -65,6 +65,11 @@ def last_time(study: Study) -> float:
     return max(times, default=0.0)
 
 
+def last_end(study: Study) -> float:
+    """How long after the first start the last trial ended, in seconds."""
+    return max((stay.end for stay in stays(study.history.ran, last_time(study))), default=0.0)
+
+
 def draw_timeline(study: Study) -> Figure:
     """Which slot ran which trial when."""
     placed = stays(study.history.ran, last_time(study))
@@ -76,7 +81,7 @@ def draw_timeline(study: Study) -> Figure:
     width = 1180.0
     top = 26.0 + legend_height(study.group_legend(), width - 80)
     bottom = top + lane * n_drawn
-    x = Scale(0, max(stay.end for stay in placed) / 60, 60, width - 20)
+    x = Scale(0, max(map(last_end, study.together)) / 60, 60, width - 20)
     drawing = Drawing(width, bottom + 52)
     y = Scale(0, 1, bottom, top)
     drawing.extend(Frame(x, y, "minutes since the first trial started").shapes(has_y_ticks=False))
@@ -84,9 +89,9 @@ def draw_timeline(study: Study) -> Figure:
     drawing.extend(legend(study.group_legend(), 60, 16, width - 80))
     share = busy_share(placed)
     caption = (
-        f"A row is a slot for one trial at a time; {share:.0%} of the slots' time was spent "
-        f"training, the rest waiting for a round to end or for the next to be decided. In all "
-        f"{duration(max(stay.end for stay in placed))} on {n_slots} slots."
+        "A row is a slot for one trial at a time; where it is grey, it waited for a round to end "
+        f"or for the next to be decided. Of the slots' time {share:.0%} was spent training, in all "
+        f"{duration(last_end(study))} on {n_slots} slots."
     )
     return Figure(
         "timeline", "Workers", caption + study.thinned + study.grouped, drawing, is_wide=True
@@ -95,9 +100,10 @@ def draw_timeline(study: Study) -> Figure:
 
 def _lanes(study: Study, placed: list[Stay], x: Scale, top: float, lane: float) -> list[Shape]:
     shapes: list[Shape] = []
+    length = x(max(stay.end for stay in placed) / 60) - x.start
     for slot in range(min(max(stay.slot for stay in placed) + 1, MAX_LANES)):
         level = top + lane * slot
-        shapes.append(Box(x.start, level + 1, x.end - x.start, lane - 2, "grid", 0.6))
+        shapes.append(Box(x.start, level + 1, length, lane - 2, "grid", 0.6))
         if lane >= 12:
             shapes.append(Words(x.start - 8, level + lane / 2 + 4, str(slot), 11, "muted", "end"))
     for stay in placed:
@@ -117,20 +123,26 @@ def draw_endings(study: Study) -> Figure:
     ended = [trial for trial in study.ended if trial.source != "observed"]
     if not ended:
         raise NoDataError("no trial has ended so far")
-    counts = Counter(trial.cause or "finished" for trial in ended)
-    bars = [("finished", counts.pop("finished", 0), "c1")]
-    bars += [(cause, n, "c6") for cause, n in counts.most_common()]
-    retries = study.history.retry_counts().most_common()
-    bars += [(f"begun again: {cause}", n, "c3") for cause, n in retries]
-    height = 30.0 + 30 * len(bars)
-    x = Scale(0, max(n for _, n, _ in bars) or 1, 160, WIDTH - 60)
-    drawing = Drawing(WIDTH, height)
+    bars = _endings(study)
+    most = max(n for one in study.together for _, n, _ in _endings(one))
+    x = Scale(0, most or 1, 160, WIDTH - 60)
+    drawing = Drawing(WIDTH, 30.0 + 30 * len(bars))
     for place, (name, n, color) in enumerate(bars):
         level = 16.0 + 30 * place
         drawing.add(Words(x.start - 10, level + 15, name, anchor="end"))
         drawing.add(Box(x.start, level, x(n) - x.start, 20, color, 0.9, 2, f"{name}: {n}"))
         drawing.add(Words(x(n) + 8, level + 15, f"{n:,}", color="ink"))
     return Figure("failures", "Endings by cause", _endings_caption(ended), drawing)
+
+
+def _endings(study: Study) -> list[tuple[str, int, str]]:
+    """Bars: how trials ended or were begun again, how often, and a colour."""
+    ended = (trial for trial in study.ended if trial.source != "observed")
+    counts = Counter(trial.cause or "finished" for trial in ended)
+    bars = [("finished", counts.pop("finished", 0), "c1")]
+    bars += [(cause, n, "c6") for cause, n in counts.most_common()]
+    retries = study.history.retry_counts().most_common()
+    return bars + [(f"begun again: {cause}", n, "c3") for cause, n in retries]
 
 
 def _endings_caption(ended: list[Trial]) -> str:
@@ -141,19 +153,26 @@ def _endings_caption(ended: list[Trial]) -> str:
     return "Each config counts once, however often it was begun again." + common
 
 
-def draw_suggestion_cost(study: Study) -> Figure:
-    """Seconds that each round's decision took, over the results at hand."""
+def _decisions(study: Study) -> list[tuple[int, float, Round]]:
+    """Results at hand, seconds that it took, and the round, of each decision by a model."""
     n_first: dict[int, int] = {}
     for trial in study.history.trials:
         n_first.setdefault(trial.round, trial.id)
-    model_rounds = {t.round for t in study.history.trials if t.source in ("model", "fallback")}
-    rounds = [r for r in study.history.rounds if r.number in model_rounds]
-    if not rounds:
+    decided = {t.round for t in study.history.trials if t.source in ("model", "fallback")}
+    rounds = [r for r in study.history.rounds if r.number in decided and is_finite(r.seconds)]
+    return [(n_first[r.number] - len(r.unseen), r.seconds, r) for r in rounds]
+
+
+def draw_suggestion_cost(study: Study) -> Figure:
+    """Seconds that each round's decision took, over the results at hand."""
+    points = _decisions(study)
+    if not points:
         raise NoDataError("no round beyond the initial design so far")
-    points = [(n_first[r.number] - len(r.unseen), r.seconds, r) for r in rounds]
-    fits = {t.round: t.info["fit_s"] for t in study.history.trials if "fit_s" in t.info}
-    x = Scale(*limits([n for n, _, _ in points]), 64, WIDTH - 16)
-    y = Scale(0, limits([0, *(seconds for _, seconds, _ in points)])[1], HEIGHT - 56, 56)
+    every = [point for one in study.together for point in _decisions(one)]
+    told = ((t.round, t.info.get("fit_s")) for t in study.history.trials)
+    fits = {number: seconds for number, seconds in told if is_finite(seconds)}
+    x = Scale(*limits([n for n, _, _ in every]), 64, WIDTH - 16)
+    y = Scale(0, limits([0, *(seconds for _, seconds, _ in every)])[1], HEIGHT - 56, 56)
     drawing = Drawing(WIDTH, HEIGHT)
     drawing.extend(Frame(x, y, "results at hand", "seconds").shapes())
     for n, seconds, one in points:

@@ -6,13 +6,14 @@ import json
 import platform
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from html import escape
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from nasbo.report.axes import number_text
 from nasbo.report.study import Figure, Study
+from nasbo.storage.mirror import place_of, shown
 from nasbo.sweep import SPACE_FILE, Sweep
 
 N_BEST = 10
@@ -82,6 +83,8 @@ def list_settings(study: Study) -> Figure:
         "The command repeats the sweep with the same settings and seed; versions are those with "
         f"which {where}."
     )
+    if place_of(study.folder):
+        caption += f" The sweep's own copy of its space is {study.place}/{SPACE_FILE}."
     return Figure("settings", "Settings", caption, html=html)
 
 
@@ -98,9 +101,12 @@ def installed() -> dict[str, str]:
 
 def repeat_command(study: Study) -> str:
     """The ``nasbo run`` that starts the same sweep again, in a folder of its own."""
-    words = ["nasbo", "run", str(study.folder / SPACE_FILE)]
+    # A run reads its space from a file: of a sweep in a bucket, the one that it was given.
+    space = study.sweep.space if place_of(study.folder) else str(study.folder / SPACE_FILE)
+    words = ["nasbo", "run", space]
+    sweep = replace(study.sweep, trials=study.budget)
     for item in fields(Sweep):
-        value = getattr(study.sweep, item.name)
+        value = getattr(sweep, item.name)
         if item.name in OPTIONS:
             for key, setting in value.items():
                 words += [OPTIONS[item.name], f"{key}={_yaml(setting)}"]
@@ -109,7 +115,7 @@ def repeat_command(study: Study) -> str:
         elif _is_told(item.name, value):
             flag = FLAGS.get(item.name, item.name.replace("_", "-"))
             words += [f"--{flag}", str(value)]
-    words += ["--dir", f"{study.folder}-again"]
+    words += ["--dir", f"{shown(study.folder)}-again"]
     return shlex.join(words)
 
 

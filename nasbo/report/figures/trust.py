@@ -18,10 +18,11 @@ WIDTH, HEIGHT = 560.0, 380.0
 
 def draw_calibration(study: Study) -> Figure:
     """Results against predictions with their intervals; the diagonal is perfect foresight."""
-    found = [one for one in predictions(study.history) if one.trial.id in study.drawn]
+    found = _drawn(study)
     if not found:
         raise NoDataError("no finished trial has a prediction of its value in the journal")
-    shown = [one.value for one in found] + [one.median for one in found]
+    every = [prediction for one in study.together for prediction in _drawn(one)]
+    shown = [one.value for one in every] + [one.median for one in every]
     low, high = value_limits(shown, study.mode)
     x = Scale(low, high, 70, WIDTH - 20)
     y = Scale(low, high, HEIGHT - 56, 56)
@@ -34,6 +35,10 @@ def draw_calibration(study: Study) -> Figure:
     entries = [("within one standard deviation", "c1"), ("outside", "c6")]
     drawing.extend(legend(entries, 70, 16, WIDTH - 90))
     return Figure("calibration", "Predictions and results", _caption(found), drawing)
+
+
+def _drawn(study: Study) -> list[Prediction]:
+    return [one for one in predictions(study.history) if one.trial.id in study.drawn]
 
 
 def _mark(study: Study, one: Prediction, x: Scale, y: Scale, opacity: float) -> list[Shape]:
