@@ -267,11 +267,9 @@ def _live_report(folder: Path, display: Display) -> Iterator[str]:
 
 
 def _tensorboard(folder: Path, sweep: Sweep) -> TensorboardLog:
-    """The sweep's own curves; the paper's preset would train its encoder for each map: none."""
-    maps_every = 0 if sweep.method_options.get("preset") == "paper" else 5
-    metric = sweep.metric or "value"
-    options = sweep.method_options
-    return TensorboardLog(folder, metric, sweep.method, options, sweep.seed, maps_every)
+    """The sweep's own curves and attention maps."""
+    metric, options = sweep.metric or "value", sweep.method_options
+    return TensorboardLog(folder, metric, sweep.method, options, sweep.seed)
 
 
 def _conclude(folder: Path, sweep: Sweep, history: History, console: Console) -> None:
