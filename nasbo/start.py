@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import yaml
 from rich.console import Console
 
 from nasbo.errors import SweepError
@@ -33,6 +32,7 @@ from nasbo.report.result import describe_best
 from nasbo.report.tensorboard import TensorboardLog
 from nasbo.search import Search
 from nasbo.space import Space
+from nasbo.space.plain_yaml import UNREADABLE, read_yaml
 from nasbo.storage.mirror import open_journal, open_named, push, shown
 from nasbo.sweep import SETTINGS_FILE, Sweep, create_folder, limits_of, open_folder, read_history
 from nasbo.trainer import Trainer, load_trainer
@@ -260,8 +260,8 @@ def parse_pairs(pairs: Sequence[str]) -> dict[str, Any]:
         if not key or not equals:
             raise SweepError(f"an option must be key=value, got {pair!r}")
         try:
-            parsed[key] = yaml.safe_load(value)
-        except yaml.YAMLError as error:
+            parsed[key] = read_yaml(value)
+        except UNREADABLE as error:
             raise SweepError(f"the value of {key!r} cannot be read: {value!r}") from error
     return parsed
 
