@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -228,6 +229,9 @@ class SweepSearch(NasboSearch):
         if (place := place_of(self._folder)) is not None:
             fetch_files(place, trial_name(number), folder, (TIMEOUT_FILE, WORKER_FILE))
         cause = cause_of_loss(error_text, folder)
+        if place is not None and cause == "timeout":
+            with suppress(OSError):  # the next attempt removes it, too
+                place.delete(f"{trial_name(number)}/{TIMEOUT_FILE}")
         self._losses_in_a_row = self._losses_in_a_row + 1 if cause == "lost" else 0
         message = error_text.strip().splitlines()[-1][:500] if error_text.strip() else ""
         if not self._try_again(trial_id, cause, message):
