@@ -16,6 +16,7 @@ from nasbo.forecast import SECONDS
 from nasbo.history import json_safe
 from nasbo.methods import make_method
 from nasbo.methods.feasible import first_allowed
+from nasbo.methods.registry import check_method_options
 from nasbo.space import Space, load_space
 from nasbo.storage.mirror import open_named, shown
 from nasbo.storage.place import is_url
@@ -62,6 +63,7 @@ def _absolute(name: str | None, folder: str) -> str | None:
 
 def check_search(sweep: Sweep, space: Space) -> None:
     """A method that cannot be made, or no sweep to learn from, is said before anything begins."""
+    check_method_options(sweep.method, sweep.method_options)
     make_method(sweep.method, space, sweep.seed, **sweep.method_options)
     if sweep.warm_start is not None:
         read_history(open_named(sweep.warm_start))

@@ -7,7 +7,9 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from nasbo.errors import NasboError
 from nasbo.history import Trial, event
 from nasbo.loop import design_left, next_round_size
 from nasbo.methods import Suggestion
@@ -33,6 +35,21 @@ class Schedule:
     share: float = 1.0
     deadline_s: float | None = None
     budget: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("round", "async"):
+            raise NasboError(f"schedule must be 'round' or 'async', got {self.kind!r}")
+        if self.batch is not None and not (_is_number(self.batch, int) and self.batch >= 1):
+            raise NasboError(f"batch must be an integer >= 1, got {self.batch!r}")
+        if not (_is_number(self.share) and 0 < self.share <= 1):
+            raise NasboError(f"0 < share <= 1 must hold, but got {self.share!r}")
+        deadline_s = self.deadline_s
+        if deadline_s is not None and not (_is_number(deadline_s) and 0 < deadline_s < math.inf):
+            raise NasboError(f"deadline_s must be seconds above 0, got {deadline_s!r}")
+
+
+def _is_number(value: object, kind: Any = int | float) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)
 
 
 class Rounds:

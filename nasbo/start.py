@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import yaml
 from rich.console import Console
 
 from nasbo.errors import SweepError
@@ -35,6 +34,7 @@ from nasbo.report.result import describe_best
 from nasbo.report.tensorboard import TensorboardLog
 from nasbo.search import Search
 from nasbo.space import Space
+from nasbo.space.plain_yaml import UNREADABLE, read_yaml
 from nasbo.storage.mirror import open_journal, open_named, push, shown
 from nasbo.sweep import (
     SETTINGS_FILE,
@@ -333,8 +333,8 @@ def parse_pairs(pairs: Sequence[str]) -> dict[str, Any]:
     parsed = {}
     for key, value in split_pairs(pairs).items():
         try:
-            parsed[key] = yaml.safe_load(value)
-        except yaml.YAMLError as error:
+            parsed[key] = read_yaml(value)
+        except UNREADABLE as error:
             raise SweepError(f"the value of {key!r} cannot be read: {value!r}") from error
     return parsed
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import os
 import platform
+import sys
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -12,14 +12,13 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from nasbo.errors import NasboError, SpaceError, SweepError
 from nasbo.history import History, Mode, Trial, replay
 from nasbo.journal import read_events, write_durably
 from nasbo.limits import Limits, parse_limits
 from nasbo.repeats import is_complete
 from nasbo.space import Space, find_space_file, load_space
+from nasbo.space.plain_yaml import UNREADABLE, read_yaml, write_yaml
 from nasbo.storage.mirror import JOURNAL_FILE as JOURNAL_FILE
 from nasbo.storage.mirror import is_running, push, shown
 from nasbo.trainer import TrainerSummary
@@ -28,8 +27,8 @@ SETTINGS_FILE = "sweep.yaml"
 SPACE_FILE = "space.yaml"
 SHIPPED_TRAINERS = {"nas_cifar10": "trainers.cifar10:train"}
 """Trainers by how the names of their space files begin."""
-_UNREADABLE = (OSError, ValueError, LookupError, ArithmeticError, RecursionError, yaml.YAMLError)
-"""What reading any text as YAML can raise."""
+MAX_TIMEOUT_S = 31_536_000
+"""A year: Python's own timers overflow at some length."""
 
 
 @dataclass(frozen=True)
@@ -125,18 +124,27 @@ def _rules(sweep: Sweep) -> list[tuple[str, bool]]:
         ),
         (f"0 < share <= 1 must hold, but got {sweep.share!r}", 0 < sweep.share <= 1),
         *_resource_rules(sweep),
+        *_failure_rules(sweep),
         (f"seed must be an integer >= 0, got {sweep.seed!r}", _is_count(sweep.seed, 0)),
         (f"stop_at must be a number, got {sweep.stop_at!r}", _is_number(sweep.stop_at)),
         (f"repeats >= 0 must hold, but got {sweep.repeats!r}", _is_count(sweep.repeats, 0)),
         (f"repeat_top >= 1 must hold, but got {sweep.repeat_top!r}", _is_count(sweep.repeat_top)),
-        (
-            f"constraints must be a list, got {sweep.constraints!r}",
-            isinstance(sweep.constraints, list),
-        ),
         *(
             (f"{name} must be seconds above 0, got {seconds!r}", _is_time(seconds))
             for name in ("deadline_s", "time_limit_s")
             for seconds in (getattr(sweep, name),)
+        ),
+        *_kind_rules(sweep),
+    ]
+
+
+def _kind_rules(sweep: Sweep) -> list[tuple[str, bool]]:
+    """What must be text, a list or a mapping."""
+    options = sweep.method_options
+    return [
+        (
+            f"constraints must be a list, got {sweep.constraints!r}",
+            isinstance(sweep.constraints, list),
         ),
         *(
             (f"{name} must be text, got {text!r}", isinstance(text, str))
@@ -144,47 +152,57 @@ def _rules(sweep: Sweep) -> list[tuple[str, bool]]:
             for text in (getattr(sweep, name),)
         ),
         *(
-            (f"{name} must be a mapping, got {options!r}", isinstance(options, dict))
+            (f"{name} must be text, got {text!r}", text is None or isinstance(text, str))
+            for name in ("metric", "warm_start", "address", "storage_path")
+            for text in (getattr(sweep, name),)
+        ),
+        *(
+            (f"{name} must be a mapping, got {value!r}", isinstance(value, dict))
             for name in ("method_options", "trainer_options", "resources")
-            for options in (getattr(sweep, name),)
+            for value in (getattr(sweep, name),)
+        ),
+        (
+            f"names of method_options must be text, got {options!r}",
+            isinstance(options, dict) and all(isinstance(name, str) for name in options),
         ),
     ]
 
 
 def _resource_rules(sweep: Sweep) -> list[tuple[str, bool]]:
+    cpus, gpus = sweep.cpus_per_trial, sweep.gpus_per_trial
     return [
+        (f"cpus_per_trial >= 0 must hold, but got {cpus!r}", _is_number(cpus) and cpus >= 0),
+        (f"gpus_per_trial >= 0 must hold, but got {gpus!r}", _is_number(gpus) and gpus >= 0),
         (
-            f"cpus_per_trial >= 0 must hold, but got {sweep.cpus_per_trial!r}",
-            sweep.cpus_per_trial >= 0,
-        ),
-        (
-            f"gpus_per_trial >= 0 must hold, but got {sweep.gpus_per_trial!r}",
-            sweep.gpus_per_trial >= 0,
-        ),
-        (
-            f"gpus_per_trial must be whole above 1, but got {sweep.gpus_per_trial!r}",
-            sweep.gpus_per_trial <= 1 or sweep.gpus_per_trial == int(sweep.gpus_per_trial),
+            f"gpus_per_trial must be whole above 1, but got {gpus!r}",
+            gpus <= 1 or gpus % 1 == 0,
         ),
         (
             f"resources must be amounts above 0 by name, got {sweep.resources!r}",
             _are_amounts(sweep.resources),
         ),
+        ("cpus_per_trial or gpus_per_trial must be above 0", cpus + gpus > 0),
+    ]
+
+
+def _failure_rules(sweep: Sweep) -> list[tuple[str, bool]]:
+    timeout_s = sweep.report_timeout_s
+    return [
         (
-            "cpus_per_trial or gpus_per_trial must be above 0",
-            sweep.cpus_per_trial + sweep.gpus_per_trial > 0,
+            f"max_failures >= 0 must hold, but got {sweep.max_failures!r}",
+            _is_count(sweep.max_failures, 0),
         ),
-        (f"max_failures >= 0 must hold, but got {sweep.max_failures!r}", sweep.max_failures >= 0),
         (
             f"max_failures_in_a_row >= 1 must hold, but got {sweep.max_failures_in_a_row!r}",
             _is_count(sweep.max_failures_in_a_row),
         ),
         (
-            f"report_timeout_s > 0 must hold, but got {sweep.report_timeout_s!r}",
-            sweep.report_timeout_s is None or sweep.report_timeout_s > 0,
+            f"0 < report_timeout_s <= {MAX_TIMEOUT_S} must hold, but got {timeout_s!r}",
+            _is_time(timeout_s) and (timeout_s is None or timeout_s <= MAX_TIMEOUT_S),
         ),
         (
             f"keep_checkpoints >= 0 must hold, but got {sweep.keep_checkpoints!r}",
-            sweep.keep_checkpoints >= 0,
+            _is_count(sweep.keep_checkpoints, 0),
         ),
     ]
 
@@ -207,7 +225,7 @@ def _is_time(value: Any) -> bool:
 
 def _is_number(value: Any) -> bool:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return value is None or (is_number and math.isfinite(value))
+    return value is None or (is_number and abs(value) <= sys.float_info.max)
 
 
 def read_settings(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -218,8 +236,8 @@ def read_settings(path: str | os.PathLike[str]) -> dict[str, Any]:
     """
     file = find_space_file(path)
     try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except _UNREADABLE:
+        content = read_yaml(file.read_text(encoding="utf-8"))
+    except UNREADABLE:
         content = None  # the space loader below says what is wrong, with the line
     if not isinstance(content, dict) or not _is_sweep(content):
         load_space(file)
@@ -273,8 +291,7 @@ def create_folder(folder: Path, sweep: Sweep) -> Sweep:
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o700)
         write_durably(folder / SPACE_FILE, find_space_file(sweep.space).read_bytes())
-        text = yaml.safe_dump(asdict(sweep), sort_keys=False)
-        write_durably(folder / SETTINGS_FILE, text.encode())
+        write_durably(folder / SETTINGS_FILE, write_yaml(asdict(sweep)).encode())
     except OSError as error:
         raise SweepError(f"{folder}: cannot be written: {error}") from error
     push(folder, (SPACE_FILE, SETTINGS_FILE))
@@ -295,10 +312,10 @@ def open_folder(folder: Path) -> tuple[Sweep, Space]:
     """The settings and the space of a sweep's folder."""
     file = folder / SETTINGS_FILE
     try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+        content = read_yaml(file.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise SweepError(f"{shown(folder)} holds no sweep ({SETTINGS_FILE} is missing)") from error
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise SweepError(f"{file}: cannot be read: {error}") from error
     if not isinstance(content, dict):
         raise SweepError(f"{file}: must be a mapping of settings")

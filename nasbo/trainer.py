@@ -125,12 +125,13 @@ def load_trainer(path: str, folder: str | os.PathLike[str] | None = None) -> Tra
     if not callable(function):
         known = ", ".join(n for n, item in vars(module).items() if inspect.isfunction(item))
         raise SweepError(f"{module_name} has no function {function_name!r}; it has: {known}")
+    metric, mode = _goal(module, module_name)
     return Trainer(
         path=path,
         function=function,
         takes_session=_takes_session(function, path),
-        metric=getattr(module, "METRIC", None),
-        mode=getattr(module, "MODE", None),
+        metric=metric,
+        mode=mode,
         **{name: getattr(module, name, None) for name in ABILITIES},
     )
 
@@ -186,6 +187,16 @@ def _import(module_name: str, path: str, place: str) -> Any:
         last = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{Path(last.filename).name}:{last.lineno}"
         raise SweepError(f"{path}: {type(error).__name__} at {where}: {error}") from error
+
+
+def _goal(module: Any, module_name: str) -> tuple[str | None, str | None]:
+    """What the module says of its metric, and whether that is to be small or large."""
+    metric, mode = getattr(module, "METRIC", None), getattr(module, "MODE", None)
+    if metric is not None and not isinstance(metric, str):
+        raise SweepError(f"{module_name}: METRIC must be text, got {metric!r}")
+    if mode is not None and mode not in ("min", "max"):
+        raise SweepError(f"{module_name}: MODE must be 'min' or 'max', got {mode!r}")
+    return metric, mode
 
 
 def _takes_session(function: Callable[..., Any], path: str) -> bool:

@@ -16,6 +16,8 @@ from nasbo.search import Search
 from nasbo.space import load_space
 from nasbo.sweep import JOURNAL_FILE, create_folder, make_sweep
 
+TOY = ["--trainer", "tests.tune.toy:simulation"]
+
 
 def _call(*arguments: str | Path) -> Result:
     return CliRunner().invoke(cli, [str(argument) for argument in arguments])
@@ -132,6 +134,16 @@ def test_sample_is_repeatable_and_valid() -> None:
         ["run", "svm", "--trainer", "a:b", "--trials", "0"],
         ["run", "svm", "--trainer", "a:b", "--schedule", "later"],
         ["run", "svm", "--trainer", "a:b", "--seed", "-1"],
+        ["run", "simulation", *TOY, "-m", "seed=3"],
+        ["run", "simulation", *TOY, "-m", "name=3"],
+        ["run", "simulation", *TOY, "--method", ":"],
+        ["run", "simulation", *TOY, "--method", ".a:b"],
+        ["run", "simulation", *TOY, "--method", "os:getcwd"],
+        ["run", "simulation", *TOY, "--method", "builtins:print"],
+        ["run", "simulation", *TOY, "--gpus-per-trial", "inf"],
+        ["run", "simulation", *TOY, "-o", "a=!!timestamp 2001-99-99"],
+        ["data", "cifar10", "--folder", "/etc/passwd"],
+        ["data", "cifar10", "--folder", "/proc/nasbo"],
         ["resume", "nowhere"],
         ["status", "nowhere"],
         ["best", "nowhere"],

@@ -32,7 +32,7 @@ ROOMS: dict[str, set[str]] = {
     "nasbo.loop": set(),
     "nasbo.rounds": set(),
     "nasbo.trainer": set(),
-    "nasbo.sweep": {"yaml"},
+    "nasbo.sweep": set(),
     "nasbo.job": set(),
     "nasbo.tune": {"ray"},
     "nasbo.forecast": {"numpy"},
@@ -41,7 +41,7 @@ ROOMS: dict[str, set[str]] = {
     | SCIENCE
     | PROBLEM_PACKAGES,
     "nasbo.plan": {"numpy", "rich"},
-    "nasbo.start": {"rich", "yaml"},
+    "nasbo.start": {"rich"},
     "nasbo.finish": {"rich", "yaml"},
     "nasbo.launch": {"rich", "yaml"},
     "nasbo.commands": {"click", "rich", "numpy"},

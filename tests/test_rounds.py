@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from nasbo.errors import NasboError
 from nasbo.history import Trial
 from nasbo.rounds import Rounds, Schedule
 from nasbo.search import Search
@@ -213,3 +214,22 @@ def test_the_dearest_trials_of_a_round_start_first() -> None:
     costs = [trial.config["C"] for trial in started]
     assert costs == sorted(costs, reverse=True)
     assert [trial.id for trial in started] != sorted(trial.id for trial in started)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"kind": "later"}, "schedule must be 'round' or 'async', got 'later'"),
+        ({"batch": 0}, "batch must be an integer >= 1, got 0"),
+        ({"batch": -1}, "got -1"),
+        ({"batch": 1.5}, "got 1.5"),
+        ({"share": 0}, "0 < share <= 1 must hold, but got 0"),
+        ({"share": "a"}, "but got 'a'"),
+        ({"share": float("nan")}, "but got nan"),
+        ({"deadline_s": -1}, "deadline_s must be seconds above 0, got -1"),
+        ({"deadline_s": float("inf")}, "got inf"),
+    ],
+)
+def test_schedules_that_cannot_be(settings: dict[str, Any], words: str) -> None:
+    with pytest.raises(NasboError, match=words):
+        Schedule(**settings)

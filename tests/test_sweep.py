@@ -51,6 +51,17 @@ GOOD = {"space": "svm", "trainer": "own:train"}
         ({"cpus_per_trial": -1}, "cpus_per_trial >= 0"),
         ({"gpus_per_trial": -1}, "gpus_per_trial >= 0"),
         ({"cpus_per_trial": 0}, "must be above 0"),
+        ({"cpus_per_trial": float("nan")}, "cpus_per_trial >= 0 must hold, but got nan"),
+        ({"gpus_per_trial": float("inf")}, "gpus_per_trial >= 0 must hold, but got inf"),
+        ({"gpus_per_trial": 1.5}, "must be whole above 1, but got 1.5"),
+        ({"stop_at": 10**400}, "stop_at must be a number, got 1000"),
+        ({"report_timeout_s": float("inf")}, "report_timeout_s <= 31536000 must hold, but got inf"),
+        ({"report_timeout_s": 1e12}, "report_timeout_s <= 31536000 must hold"),
+        ({"report_timeout_s": 0}, "0 < report_timeout_s"),
+        ({"keep_checkpoints": 1.5}, "keep_checkpoints >= 0 must hold, but got 1.5"),
+        ({"warm_start": 5}, "warm_start must be text, got 5"),
+        ({"metric": 5}, "metric must be text, got 5"),
+        ({"method_options": {1: 2}}, r"names of method_options must be text, got \{1: 2\}"),
         ({"max_failures": -1}, "max_failures >= 0"),
         ({"seed": -1}, "seed must be an integer >= 0, got -1"),
         ({"seed": "x"}, "seed must be an integer >= 0, got 'x'"),
@@ -94,6 +105,16 @@ def test_settings_from_a_sweep_file_or_a_space(tmp_path: Path) -> None:
     found = read_settings(tmp_path / "sweep.yaml")
     assert found == {"space": str(tmp_path / "mine.yaml"), "trials": 7, "trainer": "own:train"}
     assert read_settings(tmp_path / "shipped.yaml")["space"].endswith("svm.yaml")
+
+
+def test_numbers_of_sweep_files_and_folders(tmp_path: Path) -> None:
+    text = "space: svm\ntrainer: own:train\nstop_at: 1e-3\ntrainer_options: {rate: 5e-4}\n"
+    (tmp_path / "sweep.yaml").write_text(text)
+    sweep = make_sweep(read_settings(tmp_path / "sweep.yaml"))
+    assert (sweep.stop_at, sweep.trainer_options) == (0.001, {"rate": 0.0005})
+    options = {"rate": 5e-4, "tag": "5e-4", "day": "2001-01-01", "word": "null", "empty": ""}
+    create_folder(tmp_path / "run", make_sweep({**GOOD, "trainer_options": options}))
+    assert open_folder(tmp_path / "run")[0].trainer_options == options
 
 
 @pytest.mark.parametrize(
@@ -233,6 +254,8 @@ def test_pairs() -> None:
         "d": None,
         "e": True,
     }
-    for bad in ("a", "=1", "", "a=["):
+    numbers = parse_pairs(["a=5e-4", "b=-1E+2", "c='5e-4'", "d=2001-99-99"])
+    assert numbers == {"a": 0.0005, "b": -100.0, "c": "5e-4", "d": "2001-99-99"}
+    for bad in ("a", "=1", "", "a=[", "a=!!timestamp 2001-99-99", "a=!!int x"):
         with pytest.raises(SweepError, match=r"must be key=value|cannot be read"):
             parse_pairs([bad])

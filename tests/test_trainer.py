@@ -106,6 +106,9 @@ def test_missing_module(path: str, tmp_path: Path) -> None:
         ("import no_such_thing", "No module named 'no_such_thing'"),
         ("1 / 0", r"ZeroDivisionError at own_trainer_\d+.py:1: division by zero"),
         ("def (", "SyntaxError"),
+        ("MODE = 'MAX'\ndef train(config): ...", r"\d: MODE must be 'min' or 'max', got 'MAX'"),
+        ("MODE = 'maximize'\ndef train(config): ...", "MODE must be 'min' or 'max'"),
+        ("METRIC = 3\ndef train(config): ...", "METRIC must be text, got 3"),
     ],
 )
 def test_broken_modules(

@@ -85,13 +85,21 @@ def prepare(
     cache = root / "cifar10"
     if _is_sound(cache, progress):
         return cache
-    root.mkdir(parents=True, exist_ok=True)
+    _make_folder(root)
     with FileLock(root / "cifar10.lock"):
         if not _is_sound(cache, lambda line: None):
             arrays, origin = _fetch(root, source, progress)
             _store(arrays, origin, cache)
             progress(f"CIFAR-10 from {origin} verified and stored in {cache}")
     return cache
+
+
+def _make_folder(root: Path) -> None:
+    """A disk that is full or gone is no fault of the name: such errors go on as they are."""
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, FileNotFoundError, NotADirectoryError, PermissionError) as error:
+        raise DataError(f"{root}: must be a folder, or a name for one: {error}") from error
 
 
 def open_cifar10(folder: Path | str | None = None) -> Arrays:

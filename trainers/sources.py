@@ -15,9 +15,11 @@ import subprocess
 import tarfile
 import tempfile
 import urllib.request
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -163,7 +165,7 @@ def download(progress: Progress) -> Arrays:
         try:
             with urllib.request.urlopen(address, timeout=CONNECT_TIMEOUT_S) as response:
                 _copy_with_progress(response, archive, progress)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, HTTPException) as error:
             raise DataError(f"{address}: cannot be downloaded: {error}") from error
         _extract(archive, tuple(BIN_MD5), folder)
         return read_binary_folder(folder)
@@ -244,7 +246,7 @@ def _extract(archive: Path, wanted: tuple[str, ...], folder: Path) -> None:
                 source = tar.extractfile(member) if member.isfile() and name in wanted else None
                 if source is not None:
                     _copy(source, folder / name)
-    except (tarfile.TarError, OSError, EOFError) as error:
+    except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
         raise DataError(f"{archive.name}: must be a tar archive: {error}") from error
 
 

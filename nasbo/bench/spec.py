@@ -6,12 +6,11 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-import yaml
-
 from nasbo.bench.peers import PEERS
 from nasbo.errors import NasboError
 from nasbo.methods import Method, make_method
 from nasbo.space import Space
+from nasbo.space.plain_yaml import read_yaml
 
 _SPEC = re.compile(r"(?P<name>[^\[\]@,\s]+)(\[(?P<options>[^\[\]]*)\])?(@(?P<batch>\w+))?")
 PER_SUBSPACE = "subspaces"
@@ -48,7 +47,7 @@ class MethodSpec:
     @property
     def values(self) -> dict[str, Any]:
         """The options of ``make_method``, those of a peer's short name included."""
-        given = {key: yaml.safe_load(value) for key, value in self.options}
+        given = {key: read_yaml(value) for key, value in self.options}
         return (PEERS[self.name].options | given) if self.name in PEERS else given
 
     def make(self, space: Space, seed: int = 0) -> Method:

@@ -30,5 +30,5 @@ def data_cifar10(folder: Path | None, source: Literal["auto", "folder", "downloa
 
     try:
         click.echo(f"CIFAR-10 is in {prepare(folder, source, progress=click.echo)}")
-    except DataError as error:
+    except (DataError, OSError) as error:
         raise NasboError(str(error)) from error

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from nasbo.errors import NasboError
+from nasbo.errors import NasboError, shorten
 from nasbo.methods.base import Method
 from nasbo.space import Space
 
@@ -122,13 +122,25 @@ def make_method(name: str, space: Space, seed: int = 0, **options: Any) -> Metho
     """
     if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
         raise NasboError(f"seed must be an integer >= 0, got {seed!r}")
+    build = check_method_options(name, options)
+    method = build(space, seed, **options)
+    if not isinstance(method, Method):
+        raise NasboError(f"{name!r} must make a Method, got {shorten(method)}")
+    return method
+
+
+def check_method_options(name: str, options: Mapping[str, Any]) -> Any:
+    """The class of a method, which has these options.
+
+    Raises:
+        NasboError: an unknown name or option; the message lists the known ones.
+    """
     build = _find(_path(name))
     known = method_options(build)
     if unknown := [option for option in options if option not in known]:
         listed = ", ".join(known) or "none"
         raise NasboError(f"{name!r} has no option {unknown[0]!r}; known: {listed}")
-    method: Method = build(space, seed, **options)
-    return method
+    return build
 
 
 def describe_method(name: str) -> tuple[Entry, Mapping[str, Any]]:
@@ -165,8 +177,16 @@ def _path(name: str) -> str:
 
 
 def _find(path: str) -> Any:
+    """The class at ``module:Class``, or the function that makes a method as a class would."""
     module, _, attribute = path.partition(":")
+    if not all(part.isidentifier() for part in [*module.split("."), attribute]):
+        raise NasboError(f"a method of one's own must be module:Class, got {path!r}")
     try:
-        return getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
+        build = getattr(importlib.import_module(module), attribute)
+    except Exception as error:  # a module of somebody else may raise anything
         raise NasboError(f"no method {path!r}: {error}") from error
+    try:
+        inspect.signature(build).bind_partial("space", 0)
+    except (TypeError, ValueError) as error:
+        raise NasboError(f"no method {path!r}: it must take (space, seed): {error}") from error
+    return build

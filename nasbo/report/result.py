@@ -24,9 +24,18 @@ def describe_best(history: History, trial: Trial, trainer: Trainer | None) -> Re
         table.add_row(Text(name, "cyan"), Text(_text(setting)))
     parts: list[RenderableType] = [Text(title), table]
     if trainer is not None and trainer.summary is not None:
-        options = history.settings.get("trainer_options") or {}
-        parts += _describe_network(trainer.describe(trial.config, options))
+        parts += _network(history, trial, trainer)
     return Group(*parts)
+
+
+def _network(history: History, trial: Trial, trainer: Trainer) -> list[RenderableType]:
+    """What the trainer says of the network, or why it cannot."""
+    options = history.settings.get("trainer_options") or {}
+    try:
+        return _describe_network(trainer.describe(trial.config, options))
+    except Exception as error:  # a user's code, whose data may lie on the workers only
+        reason = (str(error).splitlines() or [""])[0]
+        return [Text(f"network: not known here ({type(error).__name__}: {reason})")]
 
 
 def _describe_network(summary: Mapping[str, Any]) -> list[RenderableType]:

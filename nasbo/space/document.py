@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import yaml
 
 from nasbo.errors import SpaceError, shorten
+from nasbo.space.plain_yaml import PlainLoader
 
 MAX_NODES = 50_000
 MAX_DEPTH = 60
@@ -52,19 +52,14 @@ class Node:
         return SpaceError(f"{self.place}: {message}")
 
 
-class _Loader(yaml.SafeLoader):
-    """YAML 1.1 with the numbers of YAML 1.2 (``1e-3``), without dates and merge keys."""
+class _Loader(PlainLoader):
+    """Without merge keys."""
 
 
 _Loader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag in _SCALARS]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    for first, resolvers in PlainLoader.yaml_implicit_resolvers.items()
 }
-_Loader.add_implicit_resolver(
-    _CORE + "float",
-    re.compile(r"^[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$"),
-    list("-+.0123456789"),
-)
 
 
 def read_file(path: Path) -> Node:

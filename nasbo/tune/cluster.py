@@ -18,6 +18,7 @@ from nasbo.errors import SweepError
 from nasbo.sweep import Sweep
 from nasbo.tune.nodes import NodeCheck, alive_nodes, check_nodes, room
 from nasbo.tune.shipping import is_local_code, runtime_env
+from nasbo.tune.token import on_loopback, protect_token, require_token, token_file
 
 JOB_VARIABLE = "RAY_JOB_CONFIG_JSON_ENV_VAR"
 """Ray sets it in the driver of a job, whose code was shipped when it was submitted."""
@@ -51,13 +52,7 @@ def connect(sweep: Sweep, metadata: Mapping[str, str] | None = None) -> Iterator
         return
     address = sweep.address or os.environ.get("RAY_ADDRESS") or "local"
     try:
-        context = ray.init(
-            address=address,
-            **_local_settings(sweep) if address == "local" else {"runtime_env": _shipped(sweep)},
-            job_config=JobConfig(metadata=dict(metadata or {})),
-            logging_level=logging.ERROR,
-            log_to_driver=False,
-        )
+        context = _init(sweep, address, JobConfig(metadata=dict(metadata or {})))
     except Exception as error:  # Ray has no class of its own for a start that took too long
         raise SweepError(f"no Ray at {address}: {error}") from error
     protect_token()
@@ -67,6 +62,16 @@ def connect(sweep: Sweep, metadata: Mapping[str, str] | None = None) -> Iterator
         yield dashboard_words(context.dashboard_url or "", address)
     finally:
         ray.shutdown()
+
+
+def _init(sweep: Sweep, address: str, job: JobConfig) -> Any:
+    """A Ray of this machine alone is for its user alone; a cluster says itself whom it serves."""
+    words = {"job_config": job, "logging_level": logging.ERROR, "log_to_driver": False}
+    if address != "local":
+        return ray.init(address=address, runtime_env=_shipped(sweep), **words)
+    require_token()
+    with on_loopback():
+        return ray.init(address="local", **_local_settings(sweep), **words)
 
 
 def dashboard_words(url: str, address: str) -> str:
@@ -80,7 +85,7 @@ def dashboard_words(url: str, address: str) -> str:
     if not port.isdigit():
         return ""
     head = socket.gethostname() if address in ("local", "auto") else _host_of(address)
-    token = _token_file()
+    token = token_file()
     lines = [f"dashboard: http://{url}" + (f" (token: {token})" if token.is_file() else "")]
     if host in ("127.0.0.1", "localhost"):
         lines.append(f"  from elsewhere: ssh -N -L {port}:127.0.0.1:{port} {head}")
@@ -124,17 +129,6 @@ def _local_cpus(sweep: Sweep) -> int:
     cores = os.cpu_count() or 1
     asked = sweep.slots * sweep.cpus_per_trial if isinstance(sweep.slots, int) else 0
     return max(cores, int(-(-asked // 1)))
-
-
-def protect_token() -> None:
-    """Ray writes its token readable for everybody."""
-    token = _token_file()
-    if token.is_file() and token.stat().st_uid == os.getuid():
-        token.chmod(0o600)
-
-
-def _token_file() -> Path:
-    return Path(os.environ.get("RAY_AUTH_TOKEN_PATH", Path.home() / ".ray" / "auth_token"))
 
 
 def _check_resources(sweep: Sweep) -> None:

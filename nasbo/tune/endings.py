@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import ray
@@ -12,6 +13,7 @@ from nasbo.history import Trial
 from nasbo.trainer import STORAGE_ERRORS
 from nasbo.tune.trial import TIMEOUT_FILE, WORKER_FILE
 
+LAST_TIMEOUT_FILE = "last_timeout.txt"
 _LOST = (
     "its node has died",
     "NodeDiedError",
@@ -37,12 +39,16 @@ def is_storage_error(text: str) -> bool:
 def cause_of_loss(error_text: str, folder: Path) -> str:
     """Which part broke: ``lost`` (the machine), ``timeout``, ``oom``, ``killed`` or ``crashed``.
 
+    The watchdog's traceback is set aside: it says nothing about the next attempt.
+
     Args:
         error_text: what Ray said.
         folder: of the trial; it holds where the trial ran, and the watchdog's traceback.
     """
     timeout = folder / TIMEOUT_FILE
     if timeout.exists() and timeout.stat().st_size:
+        with suppress(OSError):  # the next attempt removes it, too
+            timeout.replace(folder / LAST_TIMEOUT_FILE)
         return "timeout"
     if is_storage_error(error_text) or any(mark in error_text for mark in _LOST):
         return "lost"

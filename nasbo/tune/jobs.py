@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 from ray.job_submission import JobDetails, JobSubmissionClient
 
 from nasbo.errors import SweepError
-from nasbo.tune.cluster import protect_token
+from nasbo.tune.token import protect_token, token_file
 
 
 def open_jobs(address: str) -> Jobs:
@@ -37,8 +36,7 @@ def open_jobs(address: str) -> Jobs:
 
 def use_token() -> None:
     """Speak with the token of this user, if there is one: Ray's client does not by itself."""
-    file = Path(os.environ.get("RAY_AUTH_TOKEN_PATH") or Path.home() / ".ray" / "auth_token")
-    if "RAY_AUTH_TOKEN" in os.environ or file.is_file():
+    if "RAY_AUTH_TOKEN" in os.environ or token_file().is_file():
         os.environ.setdefault("RAY_AUTH_MODE", "token")
         protect_token()
 

@@ -15,31 +15,16 @@ from nasbo.errors import JournalError, NasboError
 from nasbo.history import Event, Mode, Trial
 from nasbo.methods import Suggestion
 from nasbo.methods.random import RandomSearch
+from nasbo.methods.registry import check_method_options
 from nasbo.rounds import Rounds, Schedule
 from nasbo.search import Search
 from nasbo.space import Config, Space, load_space
+from nasbo.tune.results import finite_number, own_metrics, step_of
 from nasbo.tune.thinker import Recipe, Thinker
 
 logger = logging.getLogger(__name__)
 _DEFAULT_METRIC = "_metric"
 PATIENCE_S = 2.0
-_TUNE_KEYS = (
-    "checkpoint_dir_name",
-    "date",
-    "done",
-    "experiment_tag",
-    "hostname",
-    "iterations_since_restore",
-    "node_ip",
-    "pid",
-    "should_checkpoint",
-    "time_since_restore",
-    "time_this_iter_s",
-    "time_total_s",
-    "timestamp",
-    "training_iteration",
-    "trial_id",
-)
 
 
 class NasboSearch(Searcher):
@@ -51,7 +36,8 @@ class NasboSearch(Searcher):
 
     Args:
         space: a ``Space``, the path of a space file, the name of a shipped one, or a dict.
-        metric: the result to optimise.
+        metric: the result to optimise. Tune hands that of ``TuneConfig`` over only where there is a
+            ``param_space``; without any, it is what the trainable returns.
         mode: ``"min"`` or ``"max"``.
         points_to_evaluate: configs to run first; they count towards the design.
         evaluated_rewards: their values, if they are known: then none of them is run.
@@ -91,8 +77,6 @@ class NasboSearch(Searcher):
     ) -> None:
         super().__init__(metric=metric, mode=mode)
         self._limits = limits
-        if schedule not in ("round", "async"):
-            raise NasboError(f"schedule must be 'round' or 'async', got {schedule!r}")
         self.space = load_space(space)
         self.schedule = Schedule(schedule, batch, share, deadline_s)
         self._seed, self._method, self._options = seed, method, dict(method_options or {})
@@ -100,9 +84,10 @@ class NasboSearch(Searcher):
         self._limit: int | None = None
         self._trials: dict[str, int] = {}
         self._steps: dict[str, int] = {}
-        self._points = (points_to_evaluate or [], evaluated_rewards)
+        self._lacks_metric = False
+        check_method_options(method, self._options)
         self._start(self._new_search())
-        self._take_points(*self._points)
+        self._take_points(points_to_evaluate or [], evaluated_rewards)
 
     def _new_search(self, past: Sequence[Event] = ()) -> Search:
         mode = self._mode or "min"
@@ -121,6 +106,12 @@ class NasboSearch(Searcher):
         self.rounds = Rounds(search, self.schedule, self._screen, self._cost)
         self._thinker: Thinker | None = None
         self._unseen: list[int] = []
+
+    def _replay(self, events: Sequence[Event]) -> None:
+        """Begin again with what an earlier search knows, whose mode nobody had named."""
+        first = {**events[0], "mode": self._mode or "min"}
+        self._start(self._new_search([first, *events[1:]]))
+        self.rounds.forget(set(self._trials.values()))  # Tune itself runs these again
 
     def _take_points(self, points: list[Config], values: list[float] | None) -> None:
         if values is not None and len(values) != len(points):
@@ -147,8 +138,7 @@ class NasboSearch(Searcher):
         self._metric = self._metric or metric
         if mode and self._mode is None:
             self._mode = "max" if mode == "max" else "min"
-            self._start(self._new_search())
-            self._take_points(*self._points)
+            self._replay(self.search.events)
         return True
 
     def set_max_concurrency(self, max_concurrent: int) -> bool:
@@ -168,7 +158,7 @@ class NasboSearch(Searcher):
 
     def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
         """Note the progress of a running trial."""
-        self._steps[trial_id] = _step(result)
+        self._steps[trial_id] = step_of(result)
         self._guard(self._report, trial_id, result)
 
     def on_trial_complete(
@@ -191,17 +181,27 @@ class NasboSearch(Searcher):
 
     def save(self, checkpoint_path: str) -> None:
         """Write the searcher's state, as JSON."""
-        state = {"events": self.search.events, "trials": self._trials}
+        goal = {"metric": self._metric, "mode": self._mode}
+        state = {**goal, "events": self.search.events, "trials": self._trials}
         partial = Path(f"{checkpoint_path}.partial")
         partial.write_text(json.dumps(state), encoding="utf-8")
         partial.replace(checkpoint_path)
 
     def restore(self, checkpoint_path: str) -> None:
-        """Read what ``save`` wrote."""
+        """Read what ``save`` wrote; the metric and the mode, too, where there are none yet.
+
+        Raises:
+            NasboError: the saved search has another metric, mode, space, method or seed.
+        """
         state = json.loads(Path(checkpoint_path).read_text(encoding="utf-8"))
-        self._start(self._new_search(state["events"]))
+        events = state["events"]
+        metric, mode = state.get("metric"), state.get("mode", events[0]["mode"])
+        for name, saved, own in (("metric", metric, self._metric), ("mode", mode, self._mode)):
+            if own and saved and own != saved:
+                raise NasboError(f"the saved search has the {name} {saved!r}, not {own!r}")
+        self._metric, self._mode = self._metric or metric, self._mode or mode
         self._trials = dict(state["trials"])
-        self.rounds.forget(set(self._trials.values()))  # Tune itself runs these again
+        self._replay(events)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_thinker": None}
@@ -234,6 +234,8 @@ class NasboSearch(Searcher):
         return None
 
     def _suggest(self, trial_id: str) -> Any:
+        if self._lacks_metric:
+            return Searcher.FINISHED
         self._think()
         slots = self.slots()
         if slots is not None and len(self._trials) >= slots:
@@ -305,8 +307,8 @@ class NasboSearch(Searcher):
 
     def _report(self, trial_id: str, result: dict[str, Any]) -> None:
         if (number := self._trials.get(trial_id)) is not None:
-            value = _number(result.get(self._metric or _DEFAULT_METRIC))
-            self.search.report(number, _step(result), value, own_metrics(result))
+            value = finite_number(result.get(self._metric or _DEFAULT_METRIC))
+            self.search.report(number, step_of(result), value, own_metrics(result))
 
     def _complete(self, trial_id: str, result: dict[str, Any] | None, error: bool) -> None:
         number = self._trials.pop(trial_id, None)
@@ -320,7 +322,7 @@ class NasboSearch(Searcher):
             value,
             error=cause,
             metrics=own_metrics(result),
-            step=_step(result),
+            step=step_of(result),
             message="" if cause is None else self._message(result),
         )
 
@@ -331,33 +333,25 @@ class NasboSearch(Searcher):
         if error:
             return None, "crashed"
         raw = (result or {}).get(self._metric or _DEFAULT_METRIC)
-        value = _number(raw)
+        value = finite_number(raw)
+        if raw is None:
+            self._check_metric(result or {})
         if value is None:
             return None, "no result" if raw is None else "diverged"
-        was_stopped = _step(result or {}) > last_seen
+        was_stopped = step_of(result or {}) > last_seen
         return value, "stopped" if was_stopped else None
+
+    def _check_metric(self, result: dict[str, Any]) -> None:
+        """Results without a word on which of them counts: nothing can be learned, so it ends."""
+        given = own_metrics(result)
+        if self._metric is not None or not given or self._lacks_metric:
+            return
+        self._lacks_metric = True
+        logger.error(
+            "metric must be given: NasboSearch(space, metric=..., mode=...), one of %s; that of "
+            "TuneConfig reaches a searcher only beside a param_space. No more trials are begun",
+            ", ".join(given),
+        )
 
     def _message(self, result: dict[str, Any]) -> str:
         return ""
-
-
-def own_metrics(result: Mapping[str, Any]) -> dict[str, Any]:
-    """What the trainer itself reported, without Tune's own entries and the config."""
-    return {
-        key: value
-        for key, value in result.items()
-        if key not in _TUNE_KEYS and not key.startswith("config/")
-    }
-
-
-def _step(result: Mapping[str, Any]) -> int:
-    return int(result.get("training_iteration") or 0)
-
-
-def _number(value: Any) -> float | None:
-    """A finite number, or ``None``."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        return None
-    return number if abs(number) < float("inf") else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -229,6 +230,9 @@ class SweepSearch(NasboSearch):
         if number is None:
             return
         cause = cause_of_loss(error_text, self._fetch_traces(number))
+        if cause == "timeout" and (place := place_of(self._folder)) is not None:
+            with suppress(OSError):  # the next attempt removes it, too
+                place.delete(f"{trial_name(number)}/{TIMEOUT_FILE}")
         self._losses_in_a_row = self._losses_in_a_row + 1 if cause == "lost" else 0
         message = error_text.strip().splitlines()[-1][:500] if error_text.strip() else ""
         if not self._try_again(trial_id, cause, message):

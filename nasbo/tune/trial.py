@@ -108,6 +108,7 @@ class TuneSession:
         self._files = _open_files(task, number)
         self.folder = self._files.folder if self._files else trial_folder(task.folder, number)
         self.folder.mkdir(parents=True, exist_ok=True)
+        (self.folder / TIMEOUT_FILE).unlink(missing_ok=True)  # of an attempt before
         self.seed = zlib.crc32(f"{task.seed}/{number}".encode())
         self.options: Mapping[str, Any] = task.options
         self.n_out_of_memory = n_out_of_memory

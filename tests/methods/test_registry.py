@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from nasbo.cli import cli
 from nasbo.errors import NasboError
 from nasbo.methods import METHODS, Method, make_method
-from nasbo.methods.registry import describe_method, known_methods
+from nasbo.methods.registry import check_method_options, describe_method, known_methods
 from nasbo.search import Search
 from nasbo.space import Space
 
@@ -53,11 +53,22 @@ def test_options_come_from_the_signature() -> None:
         ("random", {"seed": -1}, "seed must be an integer >= 0, got -1"),
         ("random", {"seed": True}, "seed must be an integer >= 0, got True"),
         ("random", {"seed": 1.5}, "seed must be an integer >= 0, got 1.5"),
+        (":", {}, "must be module:Class, got ':'"),
+        (".a:b", {}, "must be module:Class, got '.a:b'"),
+        ("os:getcwd", {}, r"no method 'os:getcwd': it must take \(space, seed\)"),
+        ("os:sep", {}, r"no method 'os:sep': it must take \(space, seed\)"),
+        ("builtins:print", {}, "'builtins:print' must make a Method, got None"),
     ],
 )
 def test_bad_requests(name: str, settings: dict[str, Any], words: str, flat_space: Space) -> None:
     with pytest.raises(NasboError, match=words):
         make_method(name, flat_space, **settings)
+
+
+@pytest.mark.parametrize("option", ["seed", "space", "name"])
+def test_names_of_arguments_are_no_options(option: str) -> None:
+    with pytest.raises(NasboError, match=f"'random' has no option '{option}'; known: none"):
+        check_method_options("random", {option: 3})
 
 
 def test_method_of_ones_own_by_its_path(flat_space: Space) -> None:

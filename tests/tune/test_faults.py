@@ -9,9 +9,18 @@ import pytest
 
 from nasbo.history import Trial
 from nasbo.storage.mirror import open_mirror
-from nasbo.sweep import Sweep, status
-from nasbo.tune.endings import cause_of_loss, should_retry
-from nasbo.tune.trial import TIMEOUT_FILE, WORKER_FILE, prune_checkpoints, trial_folder
+from nasbo.sweep import Sweep, open_folder, status
+from nasbo.trainer import load_trainer
+from nasbo.tune.endings import LAST_TIMEOUT_FILE, cause_of_loss, should_retry
+from nasbo.tune.sweep_search import SweepSearch
+from nasbo.tune.trial import (
+    TIMEOUT_FILE,
+    WORKER_FILE,
+    TrialTask,
+    TuneSession,
+    prune_checkpoints,
+    trial_folder,
+)
 from tests.tune.test_run import make, run, space_file
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("local_ray")]
@@ -141,6 +150,35 @@ def test_causes_from_what_ray_says(tmp_path: Path) -> None:
     assert cause_of_loss(died, tmp_path) == "lost"
     (tmp_path / TIMEOUT_FILE).write_text("Timeout!")
     assert cause_of_loss(died, tmp_path) == "timeout"
+    assert cause_of_loss(died, tmp_path) == "lost", "one timeout is one attempt's"
+    assert (tmp_path / LAST_TIMEOUT_FILE).read_text() == "Timeout!"
+
+
+def test_a_timeout_in_the_bucket_is_that_of_one_attempt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NASBO_CACHE", str(tmp_path / "cache"))
+    folder = open_mirror(f"file://{tmp_path}/runs/s")
+    make(folder)
+    sweep, space = open_folder(folder)
+    searcher = SweepSearch(sweep, space, folder, load_trainer(sweep.trainer))
+    first = searcher.suggest("a")
+    file = trial_folder(tmp_path / "runs" / "s", first["trial"]) / TIMEOUT_FILE
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("Timeout!")
+    searcher.on_error("a", "ActorDiedError")
+    assert searcher.suggest("b") == first
+    searcher.on_error("b", "ActorDiedError: its node has died")
+    assert searcher.search.history.trials[first["trial"]].retries == {"timeout": 1, "lost": 1}
+    searcher.search.close()
+
+
+def test_an_attempt_begins_without_the_timeout_of_the_one_before(tmp_path: Path) -> None:
+    file = trial_folder(tmp_path, 3) / TIMEOUT_FILE
+    file.parent.mkdir(parents=True)
+    file.write_text("Timeout!")
+    TuneSession(TrialTask(str(tmp_path), "own:train", "loss", 0), 3)
+    assert not file.exists()
 
 
 def test_machines_are_forgiven_always_and_configs_a_few_times() -> None:

@@ -1,0 +1,42 @@
+"""YAML text comes in, plain values go out, and back: with the numbers of YAML 1.2 (``1e-3``)."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import yaml
+
+UNREADABLE = (OSError, ValueError, LookupError, ArithmeticError, RecursionError, yaml.YAMLError)
+"""What reading any file as YAML can raise."""
+_CORE = "tag:yaml.org,2002:"
+_FLOAT = re.compile(r"^[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$")
+_FIRST = list("-+.0123456789")
+
+
+class PlainLoader(yaml.SafeLoader):
+    """YAML 1.1 with ``1e-3`` as a number and ``2001-01-01`` as text, as in YAML 1.2."""
+
+
+PlainLoader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != _CORE + "timestamp"]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+PlainLoader.add_implicit_resolver(_CORE + "float", _FLOAT, _FIRST)
+
+
+class _PlainDumper(yaml.SafeDumper):
+    """Quotes text that ``PlainLoader`` would take for a number."""
+
+
+_PlainDumper.add_implicit_resolver(_CORE + "float", _FLOAT, _FIRST)
+
+
+def read_yaml(text: str) -> Any:
+    """The value that a text stands for; raises what ``UNREADABLE`` lists."""
+    return yaml.load(text, Loader=PlainLoader)
+
+
+def write_yaml(value: Any) -> str:
+    """A text that ``read_yaml`` turns into the same value."""
+    return yaml.dump(value, Dumper=_PlainDumper, sort_keys=False)
