@@ -244,6 +244,12 @@ def _as_number(value: Any, what: str) -> float:
         raise MissingMetricError(f"{what} must be a number, got {type(value).__name__}") from error
 
 
+def hide_gpus() -> None:
+    """Show this process no GPU if its trial was granted none: Ray itself would show it all."""
+    if not ray.get_gpu_ids():
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
+
+
 def run_trial(config: dict[str, Any], task: TrialTask) -> None:
     """The function that Tune runs: ``config`` holds the trial's number and its config.
 
@@ -253,6 +259,7 @@ def run_trial(config: dict[str, Any], task: TrialTask) -> None:
     session = TuneSession(task, config["trial"], config["n_out_of_memory"])
     place = {"node": ray.get_runtime_context().get_node_id(), "pid": os.getpid()}
     (session.folder / WORKER_FILE).write_text(json.dumps(place), encoding="utf-8")
+    hide_gpus()
     try:
         session.store()
         trainer = load_trainer(task.trainer, task.working_folder or HOME)
