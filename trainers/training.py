@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import time
@@ -63,7 +64,7 @@ class Training:
         self.kind = pick_precision(self.recipe, self.device)
         set_up(self.recipe)
         self.data = open_dataset(self.recipe, self.device)
-        self.seed = session.seed if self.recipe.seed is None else self.recipe.seed
+        self.seed = _training_seed(self.recipe.seed, session.seed)
         # After a lack of memory the batch goes through in halves; batch-norm sees each half alone.
         self.n_parts = 2 ** int(getattr(session, "n_out_of_memory", 0))
         self.n_batches = _n_batches(config, len(self.data.train), group.n * self.n_parts)
@@ -333,6 +334,13 @@ class Training:
                 f"the training loss must be finite, got {float(self.loss_sum)} "
                 f"at step {self.step} (epoch {self.epoch + 1})"
             )
+
+
+def _training_seed(option: int | None, own: int) -> int:
+    """The trial's own seed; with the option `seed` another one, still different for each trial."""
+    if option is None:
+        return own
+    return int(hashlib.sha256(f"{option}/{own}".encode()).hexdigest()[:8], 16)
 
 
 def _identity(config: Config, recipe: Recipe, seed: int, facts: dict[str, Any]) -> str:
