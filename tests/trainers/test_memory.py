@@ -92,3 +92,26 @@ def test_an_ended_trial_leaves_nothing_behind(
             assert left[number]() is None
     finally:
         gc.enable()
+@pytest.mark.usefixtures("cache")
+def test_a_failed_trial_lets_go_before_its_memory_is_given_back(
+    tmp_path: Path, uniform_config: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left: list[weakref.ref[training.Training]] = []
+    is_gone: list[bool] = []
+
+    class Failing(training.Training):
+        def run_epoch(self) -> None:
+            left.append(weakref.ref(self))
+            raise training.Diverged("the loss must be finite")
+
+    def released(device: torch.device) -> None:
+        gc.collect()
+        is_gone.append(left[0]() is None)
+
+    monkeypatch.setattr(train, "Training", Failing)
+    monkeypatch.setattr(train, "release", released)
+    with pytest.raises(training.Diverged, match="the loss must be finite"):
+        train.train(uniform_config(0), LocalSession(tmp_path, 0, TINY))
+    assert is_gone == [True]
+
+
