@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from trainers import checkpoint
-from trainers.architecture import Config, InvalidArchitecture
+from trainers.architecture import Config, check_batch
 from trainers.augment import Draws, Pictures, mixed
 from trainers.average import AveragedNetwork
 from trainers.blocks import build
@@ -352,14 +352,8 @@ def _identity(config: Config, recipe: Recipe, seed: int, facts: dict[str, Any]) 
 
 def _n_batches(config: Config, n_train: int, n_parts: int) -> int:
     """Whole batches per epoch; the rest is dropped, since a batch of one has no variance."""
-    size = int(config["batch_size"])
-    if size > n_train:
-        raise InvalidArchitecture(f"batch_size must be at most n_train = {n_train}, got {size}")
-    if size < 2 * n_parts:
-        raise InvalidArchitecture(
-            f"batch_size must be at least two pictures for each of {n_parts} parts, got {size}"
-        )
-    return n_train // size
+    check_batch(config, n_train, n_parts)
+    return n_train // int(config["batch_size"])
 
 
 def _optimiser(network: nn.Module, recipe: Recipe) -> torch.optim.SGD:
