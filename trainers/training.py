@@ -69,7 +69,7 @@ class Training:
         self.n_parts = 2 ** int(getattr(session, "n_out_of_memory", 0))
         self.n_batches = _n_batches(config, len(self.data.train), group.n * self.n_parts)
         self.memory = check_memory(
-            config, self.recipe, self._n_at_once(), self.device, len(self.data.classes)
+            config, self.recipe, self._n_at_once(), self.device, self.kind, len(self.data.classes)
         )
         session.folder.mkdir(parents=True, exist_ok=True)
         self.path = session.folder / CHECKPOINT

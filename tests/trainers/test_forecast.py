@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from trainers import cost, forecast
+from trainers.device import expected_precision
 from trainers.memory import predict_memory
 from trainers.recipe import load_recipe
 
@@ -40,7 +41,8 @@ def test_as_options_train_it(sample_config: Make) -> None:
     assert (found["params"], found["flops"]) == (whole["params"], whole["flops"])
     assert (found["trial_params"], found["trial_flops"]) == (trial["params"], trial["flops"])
     recipe = load_recipe({"recipe": "proxy"})
-    assert found["memory_bytes"] == predict_memory(config, recipe, config["batch_size"])
+    kind = expected_precision(recipe)
+    assert found["memory_bytes"] == predict_memory(config, recipe, config["batch_size"], kind)
     assert "seconds" not in found
 
 
