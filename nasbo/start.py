@@ -23,6 +23,7 @@ from nasbo.plan import (
     check_same,
     check_search,
     prepare,
+    prepare_data,
     provenance_of,
 )
 from nasbo.repeats import is_complete
@@ -54,6 +55,7 @@ def start_sweep(file: str, folder: Path | None, given: Mapping[str, Any], displa
     """Begin a sweep; the exit code is 0 if it ended by itself, 130 if it was interrupted."""
     sweep, space = prepare(file, parsed(given), display.console)
     check_search(sweep, space)
+    prepare_data(sweep, display.console)
     sweep = replace(sweep, provenance=provenance_of(sweep, display.console))
     folder = folder or open_named(default_folder(sweep))
     is_named = sweep.address not in ("auto", "local")  # else it means another one elsewhere
@@ -122,6 +124,7 @@ def resume_sweep(
         display.console.print(ended)
         _conclude(folder, sweep, history, display.console)
         return 0
+    prepare_data(sweep, display.console)
     return run_in_words(folder, sweep, space, n_trials, display)
 
 

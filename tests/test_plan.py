@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,8 @@ import pytest
 from rich.console import Console
 
 from nasbo.errors import SweepError
-from nasbo.plan import prepare
-from nasbo.start import plan_sweep
+from nasbo.plan import check_search, prepare, prepare_data
+from nasbo.start import Display, plan_sweep, start_sweep
 
 CONSOLE = Console(quiet=True)
 
@@ -51,3 +52,33 @@ def test_data_that_only_workers_have_are_said_in_a_line(tmp_path: Path) -> None:
         given = {"trainer_options": pairs, "constraints": constraints}
         with pytest.raises(SweepError, match=words):
             plan_sweep("nas_cifar10", given, CONSOLE)
+
+
+def test_a_trainer_that_refuses_every_config_is_said_once() -> None:
+    for trainer, options, words in (
+        ("tests.tune.dataless:train", {"is_refused": True}, "100 drawn configs: nothing can be"),
+        ("trainers.cifar10:train", {"n_train": 20}, "batch_size must be at most n_train = 20"),
+    ):
+        space = "simulation" if trainer.startswith("tests") else "nas_cifar10"
+        made = prepare(space, {"trainer": trainer, "trainer_options": options}, CONSOLE)
+        with pytest.raises(SweepError, match=words):
+            check_search(*made)
+    few = {"trainer_options": {"n_train": 100}}
+    check_search(*prepare("nas_cifar10", few, CONSOLE))  # some batches fit
+
+
+def test_data_are_made_ready_before_a_sweep_on_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    given = {"trainer": "tests.tune.dataless:train", "trainer_options": ("is_missing=true",)}
+    with pytest.raises(SweepError, match="dataless:train: no pictures in /nowhere"):
+        start_sweep("simulation", tmp_path / "s", given, Display(CONSOLE))
+    assert not (tmp_path / "s").exists()
+    options = {"recipe": "proxy", "data": str(tmp_path / "nowhere")}
+    sweep, _ = prepare("nas_cifar10", {"trainer_options": options}, CONSOLE)
+    with pytest.raises(SweepError, match="nowhere: must be a folder of pictures"):
+        prepare_data(sweep, CONSOLE)
+    prepare_data(replace(sweep, address="head:6379"), CONSOLE)
+    monkeypatch.setenv("RAY_ADDRESS", "head:6379")
+    prepare_data(sweep, CONSOLE)

@@ -26,7 +26,7 @@ from nasbo.storage.mirror import place_of
 from nasbo.storage.place import Place
 from nasbo.storage.trial_files import TrialFiles, delete_files
 from nasbo.sweep import Sweep, trial_folder, trial_name
-from nasbo.trainer import cause_of, load_trainer
+from nasbo.trainer import DATA, cause_of, load_trainer
 from nasbo.tune.preparation import prepare_node
 
 TIMEOUT_FILE, WORKER_FILE = "timeout.txt", "worker.json"
@@ -270,5 +270,7 @@ def run_trial(config: dict[str, Any], task: TrialTask) -> None:
         with suppress(OSError, BucketError):  # the disk may be what is wrong
             (session.folder / "error.txt").write_text(traceback.format_exc(), encoding="utf-8")
             session.store()
-        message = f"{type(error).__name__}: {error}"[:500]
-        tune.report({VALUE: math.nan, CAUSE: cause_of(error), MESSAGE: message})
+        cause = cause_of(error)
+        size = 2000 if cause == DATA else 500  # what to do about data takes some lines
+        message = f"{type(error).__name__}: {error}"[:size]
+        tune.report({VALUE: math.nan, CAUSE: cause, MESSAGE: message})

@@ -1,0 +1,116 @@
+"""One trial as a worker runs it, without a cluster: what it sees, and what it says of data."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from nasbo.space import load_space
+from nasbo.sweep import Sweep, create_folder
+from nasbo.trainer import DATA, load_trainer
+from nasbo.tune import trial
+from nasbo.tune.preparation import PreparationError, prepare_node
+from nasbo.tune.sweep_search import SweepSearch
+from nasbo.tune.trial import CAUSE, MESSAGE, VALUE, TrialTask, run_trial
+
+pytestmark = [pytest.mark.ray]
+TRAINER = "tests.tune.dataless"
+
+
+@pytest.fixture
+def reports(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What a trial tells Tune; the worker has no GPU of its own."""
+    found: list[dict[str, Any]] = []
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # a trial sets it: this puts it back
+    context = SimpleNamespace(get_node_id=lambda: "node")
+    monkeypatch.setattr(trial.ray, "get_runtime_context", lambda: context)
+    monkeypatch.setattr(trial.ray, "get_gpu_ids", list)
+    monkeypatch.setattr(trial.tune, "report", found.append)
+    return found
+
+
+def run_one(folder: Path, function: str, **options: Any) -> None:
+    task = TrialTask(str(folder), f"{TRAINER}:{function}", None, 0, options)
+    run_trial({"trial": 0, "config": {}, "n_out_of_memory": 0}, task)
+
+
+@pytest.mark.parametrize(("granted", "shown"), [([], ""), ([1], "0,1")])
+def test_a_trial_sees_no_gpu_but_its_own(
+    tmp_path: Path,
+    reports: list[dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+    granted: list[int],
+    shown: str,
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    monkeypatch.setattr(trial.ray, "get_gpu_ids", lambda: granted)
+    run_one(tmp_path, "count_gpus")
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == shown
+    assert [report[VALUE] for report in reports] == [len(shown.replace(",", ""))]
+
+
+@pytest.mark.parametrize(
+    ("function", "options", "words"),
+    [
+        ("train", {"is_missing": True}, "no pictures in /nowhere"),
+        ("train_without_data", {}, "a picture is broken"),
+    ],
+)
+def test_bad_data_have_a_cause_of_their_own(
+    tmp_path: Path,
+    reports: list[dict[str, Any]],
+    function: str,
+    options: dict[str, Any],
+    words: str,
+) -> None:
+    run_one(tmp_path, function, **options)
+    assert [report[CAUSE] for report in reports] == [DATA]
+    assert words in reports[0][MESSAGE]
+
+
+def test_a_failed_preparation_is_tried_again_by_the_next_trial() -> None:
+    trainer = load_trainer(f"{TRAINER}:train")
+    for _ in range(2):
+        with pytest.raises(PreparationError, match=r"dataless:train on .*: OSError: no pictures"):
+            prepare_node(trainer, {"is_missing": True})
+
+
+def test_bad_data_end_the_sweep_and_leave_its_trials_open(tmp_path: Path) -> None:
+    sweep = Sweep("simulation", f"{TRAINER}:train", trials=9, method="random", slots=2)
+    create_folder(tmp_path, sweep)
+    trainer = load_trainer(sweep.trainer)
+    searcher = SweepSearch(sweep, load_space("simulation"), tmp_path, trainer)
+    try:
+        trials = searcher.search.ask(2)
+        bad = {VALUE: math.nan, CAUSE: DATA, MESSAGE: "OSError: no pictures", "done": True}
+        for name, one in zip("ab", trials, strict=True):
+            searcher._trials[name] = one.id
+            searcher.on_trial_complete(name, bad)
+        assert searcher.should_end()
+        assert searcher.state == "lost"
+        assert searcher.reason == "the data cannot be used: OSError: no pictures"
+        known = searcher.search.history.trials
+        assert [one.is_open for one in known] == [True, True]
+        assert not any(one.retries for one in known)
+    finally:
+        searcher.search.close()
+
+
+def test_a_check_that_lacks_its_data_leaves_the_config_to_the_workers(tmp_path: Path) -> None:
+    sweep = Sweep(
+        "simulation", f"{TRAINER}:train", method="random", trainer_options={"is_missing": True}
+    )
+    create_folder(tmp_path, sweep)
+    trainer = load_trainer(sweep.trainer)
+    searcher = SweepSearch(sweep, load_space("simulation"), tmp_path, trainer)
+    try:
+        (one,) = searcher.search.ask(1)
+        assert not searcher._screen(one)
+        assert one.is_open
+    finally:
+        searcher.search.close()
