@@ -14,6 +14,7 @@ from nasbo.errors import SweepError
 from nasbo.history import History, Trial
 from nasbo.journal import is_locked
 from nasbo.methods import Suggestion
+from nasbo.plan import compare_provenance
 from nasbo.search import Search
 from nasbo.space import Space
 from nasbo.sweep import (
@@ -29,7 +30,8 @@ from nasbo.trainer import Trainer
 
 FINAL_FOLDER = "final"
 MAY_CHANGE = (
-    "slots", "cpus_per_trial", "gpus_per_trial", "time_limit_s", "address", "working_folder",
+    "slots", "cpus_per_trial", "gpus_per_trial", "time_limit_s", "report_timeout_s", "address",
+    "working_folder",
 )  # fmt: skip
 """Where and how fast finalists are trained may be another when their sweep goes on."""
 METHOD = "random"
@@ -87,7 +89,7 @@ def open_search(folder: Path) -> tuple[Sweep, History]:
 
 
 def final_sweep(folder: Path, sweep: Sweep, trainer: Trainer, wish: Wish) -> Sweep:
-    """The settings under which the finalists are trained."""
+    """The settings under which the finalists are trained; of their data nothing is known yet."""
     options = {**_options(sweep, trainer, wish), **wish.options}
     metric, mode = sweep.metric, sweep.mode
     if trainer.final_metric is not None:
@@ -110,7 +112,8 @@ def final_sweep(folder: Path, sweep: Sweep, trainer: Trainer, wish: Wish) -> Swe
         stop_at=None,
         warm_start=None,
         working_folder=os.getcwd(),
-        **{"time_limit_s": None, **wish.settings},
+        provenance={},
+        **{"time_limit_s": None, "report_timeout_s": None, **wish.settings},
     )
 
 
@@ -131,7 +134,8 @@ def prepare_final(
     """Make the folder of the finalists' sweep with its queue, or open it to go on.
 
     Raises:
-        SweepError: the folder is there and holds other finalists or options.
+        SweepError: the folder is there and holds other finalists or options, or was begun with
+            other data.
     """
     final = folder / FINAL_FOLDER
     if not (final / SETTINGS_FILE).exists():
@@ -142,6 +146,7 @@ def prepare_final(
             f"{final} was begun with {_words(sweep.trainer_options)}, not with "
             f"{_words(planned.trainer_options)}: give the same, or remove {final}"
         )
+    compare_provenance(final, sweep.provenance, planned.provenance)
     sweep = replace(sweep, **{name: getattr(planned, name) for name in MAY_CHANGE})
     journal = final / JOURNAL_FILE
     with Search(
