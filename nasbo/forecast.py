@@ -6,7 +6,6 @@ Configs are drawn as the design draws them; the method's own choices may be dear
 from __future__ import annotations
 
 import heapq
-import os
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from nasbo.limits import Describe, Limits, numbers_of
 from nasbo.loop import is_crowded
 from nasbo.methods import design_size
+from nasbo.resources import room_here
 from nasbo.space import Space
 from nasbo.sweep import Sweep
 
@@ -84,14 +84,19 @@ def sweep_length(forecast: Forecast, sweep: Sweep, space: Space) -> Length | Non
 
 
 def expected_slots(sweep: Sweep) -> int:
-    """Trials at once: as the sweep says, else what this machine's cores hold."""
+    """Trials at once: as the sweep says, else what this machine's cores and GPUs hold of it."""
     if isinstance(sweep.slots, int):
         return sweep.slots
-    return max(int((os.cpu_count() or 1) // max(sweep.cpus_per_trial, 1e-9)), 1)
+    return max(min(room_here(sweep.needs), max(sweep.trials, _n_repeats(sweep))), 1)
+
+
+def _n_repeats(sweep: Sweep) -> int:
+    """The fewest that there can be."""
+    return sweep.repeats * min(sweep.repeat_top, sweep.trials)
 
 
 def round_sizes(sweep: Sweep, space: Space, slots: int) -> list[int]:
-    """Trials of each round; repeats are a last one, of the fewest that there can be."""
+    """Trials of each round; repeats are a last one."""
     usual = sweep.batch or (slots if is_crowded(space) else max(space.n_subspaces, slots))
     left = sweep.trials
     sizes: list[int] = []
@@ -101,13 +106,13 @@ def round_sizes(sweep: Sweep, space: Space, slots: int) -> list[int]:
         left -= sizes[-1]
     if sweep.schedule == "async":
         sizes = [sweep.trials]
-    n_repeats = sweep.repeats * min(sweep.repeat_top, sweep.trials)
+    n_repeats = _n_repeats(sweep)
     return [*sizes, n_repeats] if n_repeats else sizes
 
 
 def _end(seconds: NDArray[np.float64], slots: int) -> float:
     """When the last of a round's trials ends, if each takes the first slot that is free."""
-    free = [0.0] * slots
+    free = [0.0] * min(slots, len(seconds))
     for one in seconds:
         heapq.heappush(free, heapq.heappop(free) + float(one))
     return max(free)

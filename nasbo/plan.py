@@ -21,7 +21,7 @@ from nasbo.space import Space, load_space
 from nasbo.storage.mirror import open_named, shown
 from nasbo.storage.place import is_url
 from nasbo.sweep import Sweep, limits_of, make_sweep, open_folder, read_history, read_settings
-from nasbo.trainer import Trainer, TrainerSummary, load_trainer
+from nasbo.trainer import DATA, Trainer, TrainerSummary, cause_of, load_trainer
 
 PLACEMENT = (
     "slots", "cpus_per_trial", "gpus_per_trial", "resources", "time_limit_s", "report_timeout_s",
@@ -32,6 +32,8 @@ MAY_DIFFER = {
     "space", "trials", "address", "storage_path", "working_folder", "provenance", *PLACEMENT,
 }  # fmt: skip
 """Settings that say where a sweep runs and how long, not what it is."""
+N_CHECKED = 100
+"""Configs that are drawn to see whether a trainer can build any."""
 
 
 def prepare(file: str, given: Mapping[str, Any], console: Console) -> tuple[Sweep, Space]:
@@ -62,9 +64,10 @@ def _absolute(name: str | None, folder: str) -> str | None:
 
 
 def check_search(sweep: Sweep, space: Space) -> None:
-    """A method that cannot be made, or no sweep to learn from, is said before anything begins."""
+    """What no sweep could begin with is said before: a method, a trainer, nothing to learn from."""
     check_method_options(sweep.method, sweep.method_options)
     make_method(sweep.method, space, sweep.seed, **sweep.method_options)
+    _check_configs(sweep, space, load_trainer(sweep.trainer))
     if sweep.warm_start is not None:
         read_history(open_named(sweep.warm_start))
 
@@ -97,6 +100,37 @@ def check_options(sweep: Sweep, trainer: Trainer) -> None:
             trainer.check_options(sweep.trainer_options)
     except Exception as error:
         raise SweepError(f"options of {sweep.trainer}: {error}") from error
+
+
+def _check_configs(sweep: Sweep, space: Space, trainer: Trainer) -> None:
+    """A trainer that builds none of many configs is said in one line, not trial by trial."""
+    rng, n_drawn = np.random.default_rng(0), max(N_CHECKED, sweep.max_failures_in_a_row)
+    for _ in range(n_drawn):
+        refusal: Exception | None = None
+        try:
+            trainer.check_config(space.sample(rng), sweep.trainer_options)
+        except Exception as error:  # a user's function may raise anything
+            refusal = error
+        if refusal is None or cause_of(refusal) == DATA:  # only the workers may have the data
+            return
+    raise SweepError(f"{sweep.trainer} refuses all of {n_drawn} drawn configs: {refusal}")
+
+
+def prepare_data(sweep: Sweep, console: Console) -> None:
+    """Where trials run on this machine, make their data ready before Ray starts.
+
+    Raises:
+        SweepError: the trainer's ``prepare`` failed; the message is its own.
+    """
+    trainer = load_trainer(sweep.trainer)
+    address = sweep.address or os.environ.get("RAY_ADDRESS") or "local"
+    if trainer.prepare is None or address != "local":
+        return
+    console.print("making the data ready ...", highlight=False)
+    try:
+        trainer.prepare(sweep.trainer_options)
+    except Exception as error:  # a user's function may raise anything
+        raise SweepError(f"data of {sweep.trainer}: {error}") from error
 
 
 def _check_metric(sweep: Sweep, trainer: Trainer) -> None:
@@ -164,10 +198,15 @@ def provenance_of(sweep: Sweep, console: Console) -> dict[str, Any]:
 
 def check_provenance(folder: Path, sweep: Sweep, console: Console) -> None:
     """A sweep goes on with the data and the split with which it began."""
-    now = provenance_of(sweep, console) if sweep.provenance else {}
-    for name in sorted(now.keys() & sweep.provenance.keys()):
-        if now[name] != sweep.provenance[name]:
+    if sweep.provenance:
+        compare_provenance(folder, sweep.provenance, provenance_of(sweep, console))
+
+
+def compare_provenance(folder: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Raise ``SweepError`` for what is known of the data of both times, and differs."""
+    for name in sorted(now.keys() & before.keys()):
+        if now[name] != before[name]:
             raise SweepError(
-                f"{folder}: began with {name} = {sweep.provenance[name]}, the data here have "
+                f"{folder}: began with {name} = {before[name]}, the data here have "
                 f"{now[name]}: its results would not be comparable"
             )

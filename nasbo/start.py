@@ -24,6 +24,7 @@ from nasbo.plan import (
     check_search,
     placement_of,
     prepare,
+    prepare_data,
     provenance_of,
 )
 from nasbo.repeats import is_complete
@@ -79,6 +80,7 @@ def start_sweep(
     """
     sweep, space = prepare(file, parsed(given), display.console)
     check_search(sweep, space)
+    prepare_data(sweep, display.console)
     sweep = replace(sweep, provenance=provenance_of(sweep, display.console))
     folder = folder or open_named(default_folder(sweep))
     _check_code(folder, sweep)  # else it could not be resumed
@@ -178,6 +180,7 @@ def resume_sweep(
         display.console.print(ended)
         _conclude(folder, sweep, history, display.console)
         return 0
+    prepare_data(sweep, display.console)
     return run_in_words(folder, sweep, space, budget, display)
 
 

@@ -20,6 +20,9 @@ from nasbo.space import Config
 
 STORAGE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ESTALE, errno.EIO)
 """A disk that is full, read-only or gone: no fault of the config."""
+DATA = "data"
+"""An exception whose ``cause`` is this says that data are missing or bad: no fault of the config.
+The sweep ends with its message, and the trial stays open."""
 ABILITIES = (
     "summary",
     "fingerprint",
@@ -58,8 +61,8 @@ class Trainer:
 
     The module may define ``METRIC`` and ``MODE``, and three functions of a config:
     ``summary`` (numbers and rows to draw), ``fingerprint`` (equal for configs that train the same
-    network), ``check`` (raises for configs that cannot be built). A ``summary`` with an argument
-    ``options`` is handed the sweep's options for the trainer.
+    network), ``check`` (raises for configs that cannot be built). A ``summary`` or a ``check`` with
+    an argument ``options`` is handed the sweep's options for the trainer.
 
     And functions of these options: ``check_options`` raises for those that no trial can be trained
     with; ``calibrate`` measures this machine, so that ``summary`` can predict ``seconds``;
@@ -68,7 +71,8 @@ class Trainer:
     finalist is measured by, in its last report at least, and to which ``MODE`` applies. At last
     ``export(config, trial_folder, folder, options)`` writes a trained network to a folder and
     returns facts about it. ``prepare``, a function of
-    the options too, makes the data ready; it is called on each node before its first trial.
+    the options too, makes the data ready; it is called on each node before its first trial, and
+    before a sweep on this machine begins.
     """
 
     path: str
@@ -78,7 +82,7 @@ class Trainer:
     mode: str | None = None
     summary: Callable[..., Mapping[str, Any]] | None = None
     fingerprint: Callable[[Config], str] | None = None
-    check: Callable[[Config], None] | None = None
+    check: Callable[..., None] | None = None
     check_options: Callable[[Mapping[str, Any]], None] | None = None
     calibrate: Callable[[Mapping[str, Any]], Any] | None = None
     provenance: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
@@ -95,9 +99,22 @@ class Trainer:
             return self.summary(config, options=options)
         return self.summary(config)
 
+    def check_config(self, config: Config, options: Mapping[str, Any]) -> None:
+        """Raise what the trainer's ``check`` raises of a config, as these options train it."""
+        if self.check is None:
+            return
+        if self._check_takes_options:
+            self.check(config, options=options)
+        else:
+            self.check(config)
+
     @cached_property
     def _summary_takes_options(self) -> bool:
-        return self.summary is not None and "options" in inspect.signature(self.summary).parameters
+        return _takes_options(self.summary)
+
+    @cached_property
+    def _check_takes_options(self) -> bool:
+        return _takes_options(self.check)
 
     def __call__(self, config: Config, session: Session) -> Any:
         return self.function(config, session) if self.takes_session else self.function(config)
@@ -199,6 +216,13 @@ def _goal(module: Any, module_name: str) -> tuple[str | None, str | None]:
     return metric, mode
 
 
+def _takes_options(function: Callable[..., Any] | None) -> bool:
+    try:
+        return function is not None and "options" in inspect.signature(function).parameters
+    except (TypeError, ValueError):  # builtins may have no signature
+        return False
+
+
 def _takes_session(function: Callable[..., Any], path: str) -> bool:
     try:
         parameters = inspect.signature(function).parameters.values()
@@ -213,9 +237,12 @@ def _takes_session(function: Callable[..., Any], path: str) -> bool:
 
 
 def cause_of(error: BaseException) -> str:
-    """Why a trainer ended, by its exception; an exception may say so itself by ``cause``."""
+    """Why a trainer ended, by its exception; an exception may say so itself by ``cause``.
+
+    The answer is one of ``CAUSES``, or ``DATA``.
+    """
     own = getattr(error, "cause", None)
-    if own in CAUSES:
+    if own in (*CAUSES, DATA):
         return str(own)
     if isinstance(error, OSError) and error.errno in STORAGE_ERRORS:
         return "lost"

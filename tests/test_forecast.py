@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import tracemalloc
 from pathlib import Path
 
 import pytest
+import torch
 from rich.console import Console
 
 from nasbo.errors import NasboError, SweepError
-from nasbo.forecast import Forecast, draw_forecast, round_sizes, sweep_length
+from nasbo.forecast import Forecast, draw_forecast, expected_slots, round_sizes, sweep_length
 from nasbo.report.forecast import describe_forecast, describe_length
 from nasbo.space import load_space
 from nasbo.start import plan_sweep, show_summaries
@@ -58,6 +61,39 @@ def test_length_is_that_of_the_slowest_slot() -> None:
     assert "about 9 s (9 s to 9 s) for 5 trainings on 2 slots" in describe_length(length)
     assert sweep_length(Forecast(1, 1, {"params": [3.0]}), sweep(), SPACE) is None
     assert "does not predict 'seconds'" in describe_length(None)
+
+
+@pytest.mark.parametrize(
+    ("settings", "n_gpus", "slots"),
+    [
+        ({}, 0, 8),
+        ({"trials": 3}, 0, 3),
+        ({"trials": 3, "repeats": 5}, 0, 8),
+        ({"gpus_per_trial": 1}, 2, 2),
+        ({"gpus_per_trial": 0.5, "cpus_per_trial": 0}, 2, 4),
+        ({"gpus_per_trial": 1}, 0, 1),
+        ({"resources": {"spot": 0.1}}, 0, 8),
+        ({"cpus_per_trial": 1e-9}, 0, 10),
+        ({"slots": 3}, 0, 3),
+    ],
+)
+def test_slots_are_what_cores_and_gpus_hold(
+    monkeypatch: pytest.MonkeyPatch, settings: dict[str, object], n_gpus: int, slots: int
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: n_gpus)
+    assert expected_slots(sweep(**{"slots": "auto", **settings})) == slots
+
+
+def test_more_slots_than_trials_take_no_memory() -> None:
+    even = Forecast(1, 1, {"seconds": [3.0]})
+    tracemalloc.start()
+    length = sweep_length(even, sweep(trials=5, slots=10**6), SPACE)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert length is not None
+    assert length.median_s == 6.0, "two rounds"
+    assert peak < 10**6
 
 
 def words(found: object) -> str:

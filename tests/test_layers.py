@@ -34,6 +34,7 @@ ROOMS: dict[str, set[str]] = {
     "nasbo.trainer": set(),
     "nasbo.sweep": set(),
     "nasbo.job": set(),
+    "nasbo.resources": {"torch"},
     "nasbo.tune": {"ray"},
     "nasbo.forecast": {"numpy"},
     "nasbo.report": {"matplotlib", "numpy", "rich", "torch"},

@@ -10,8 +10,8 @@ import pytest
 from rich.console import Console
 
 from nasbo.errors import SweepError
-from nasbo.plan import check_same, prepare
-from nasbo.start import plan_sweep
+from nasbo.plan import check_same, check_search, prepare, prepare_data
+from nasbo.start import Display, plan_sweep, start_sweep
 from nasbo.sweep import create_folder
 
 CONSOLE = Console(quiet=True)
@@ -69,3 +69,33 @@ def test_a_warm_start_is_named_by_its_whole_path(
     check_same(tmp_path / "s", sweep, space)
     with pytest.raises(SweepError, match="holds a sweep with warm_start"):
         check_same(tmp_path / "s", url, space)
+
+
+def test_a_trainer_that_refuses_every_config_is_said_once() -> None:
+    for trainer, options, words in (
+        ("tests.tune.dataless:train", {"is_refused": True}, "100 drawn configs: nothing can be"),
+        ("trainers.cifar10:train", {"n_train": 20}, "batch_size must be at most n_train = 20"),
+    ):
+        space = "simulation" if trainer.startswith("tests") else "nas_cifar10"
+        made = prepare(space, {"trainer": trainer, "trainer_options": options}, CONSOLE)
+        with pytest.raises(SweepError, match=words):
+            check_search(*made)
+    few = {"trainer_options": {"n_train": 100}}
+    check_search(*prepare("nas_cifar10", few, CONSOLE))  # some batches fit
+
+
+def test_data_are_made_ready_before_a_sweep_on_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    given = {"trainer": "tests.tune.dataless:train", "trainer_options": ("is_missing=true",)}
+    with pytest.raises(SweepError, match="dataless:train: no pictures in /nowhere"):
+        start_sweep("simulation", tmp_path / "s", given, Display(CONSOLE))
+    assert not (tmp_path / "s").exists()
+    options = {"recipe": "proxy", "data": str(tmp_path / "nowhere")}
+    sweep, _ = prepare("nas_cifar10", {"trainer_options": options}, CONSOLE)
+    with pytest.raises(SweepError, match="nowhere: must be a folder of pictures"):
+        prepare_data(sweep, CONSOLE)
+    prepare_data(replace(sweep, address="head:6379"), CONSOLE)
+    monkeypatch.setenv("RAY_ADDRESS", "head:6379")
+    prepare_data(sweep, CONSOLE)

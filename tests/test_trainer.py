@@ -76,6 +76,16 @@ def test_what_the_module_offers(module: Callable[[str], str], tmp_path: Path) ->
     assert (plain.metric, plain.summary, plain.check) == (None, None, None)
 
 
+def test_a_check_may_take_the_options(module: Callable[[str], str], tmp_path: Path) -> None:
+    begin = "def train(config): return 1.0\n"
+    old = module(begin + "def check(config): raise ValueError(config)\n")
+    new = module(begin + "def check(config, options): raise ValueError(options)\n")
+    for name, words in ((old, "'x': 1"), (new, "'n': 2")):
+        with pytest.raises(ValueError, match=words):
+            load_trainer(f"{name}:train", tmp_path).check_config({"x": 1}, {"n": 2})
+    load_trainer(f"{module(begin)}:train", tmp_path).check_config({"x": 1}, {"n": 2})
+
+
 def test_module_of_the_working_directory(
     module: Callable[[str], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -130,6 +130,17 @@ def _row(
     )
 
 
+def check_batch(config: Config, n_train: int, n_parts: int = 1) -> None:
+    """Raises `InvalidArchitecture` for batches that `n_train` pictures or `n_parts` cannot have."""
+    size = int(config["batch_size"])
+    if size > n_train:
+        raise InvalidArchitecture(f"batch_size must be at most n_train = {n_train}, got {size}")
+    if size < 2 * n_parts:  # a batch of one has no variance
+        raise InvalidArchitecture(
+            f"batch_size must be at least two pictures for each of {n_parts} parts, got {size}"
+        )
+
+
 def _strides(bits: int, n_blocks: int, image_size: int) -> list[int]:
     strides, size = [], image_size
     for position in reversed(range(n_blocks)):

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from trainers import data
-from trainers.cost import check, fingerprint
-from trainers.dataset import is_cifar10
+from trainers.cost import fingerprint
+from trainers.dataset import is_cifar10, open_collection
 from trainers.export import export, final_metric, final_options, provenance
-from trainers.forecast import calibrate, summary
+from trainers.forecast import calibrate, check, summary
+from trainers.recipe import load_recipe
 from trainers.train import Diverged, check_options, train
 
 __all__ = [
@@ -34,6 +35,13 @@ MODE = "max"
 
 
 def prepare(options: Mapping[str, Any]) -> None:
-    """Makes sure that CIFAR-10 is on this node, unless the option `data` names own pictures."""
-    if is_cifar10(options.get("data")):
-        data.prepare(options.get("data"))
+    """Makes sure that the data are on this node: CIFAR-10, or the own pictures of `data`.
+
+    Raises:
+        DataError: they are not, and cannot be had.
+    """
+    recipe = load_recipe(options)
+    if is_cifar10(recipe.data):
+        data.prepare(recipe.data)
+    else:
+        open_collection(recipe.data, recipe.image_size)

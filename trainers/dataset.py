@@ -139,11 +139,32 @@ def check_sizes(recipe: Recipe, n_pictures: int) -> tuple[int, int, int]:
     return n_train, n_validation, n_early
 
 
+def n_trained(recipe: Recipe, n_pictures: int) -> int:
+    """How many of `n_pictures` are trained on, with those for validation if these are too."""
+    n_train, n_validation, _ = check_sizes(recipe, n_pictures)
+    return n_train + (n_validation if recipe.train_on == "train+validation" else 0)
+
+
 def check_recipe(recipe: Recipe) -> None:
-    """Raises `InvalidOption` for what CIFAR-10 has not, without opening it."""
+    """Refuses what no trial could be trained with; CIFAR-10 need not be here, nor an own folder.
+
+    Raises:
+        InvalidOption: the data have no such pictures, or nothing would be scored.
+        DataError: an own folder is here, and does not open.
+    """
+    if recipe.train_on == "train+validation" and not recipe.has_test:
+        raise InvalidOption(
+            "train_on must be train where the test set is not scored, got train+validation: "
+            "nothing would be left to score"
+        )
     if is_cifar10(recipe.data):
         _check_image_size(recipe.image_size)
         check_sizes(recipe, 50_000)
+    elif Path(str(recipe.data)).expanduser().is_dir():  # else it may be on the workers only
+        whole = open_collection(recipe.data, recipe.image_size)
+        check_sizes(recipe, len(whole.arrays.train_y))
+        if recipe.has_test:
+            _check_test(whole, recipe)
 
 
 def split(labels: NDArray[np.integer], recipe: Recipe) -> tuple[Indices, Indices]:
@@ -188,11 +209,15 @@ def _drawn(recipe: Recipe) -> Augmentation:
 
 
 def _test(whole: Collection, recipe: Recipe, place: _Place) -> Pictures:
+    _check_test(whole, recipe)
     arrays = whole.arrays
-    if len(arrays.test_y) == 0:
-        raise DataError(f"{recipe.data}: evaluate_test needs pictures in test/CLASS/*")
     # A copy: torch warns of tensors over read-only memory.
     return place.pictures(np.array(arrays.test_x), arrays.test_y)
+
+
+def _check_test(whole: Collection, recipe: Recipe) -> None:
+    if len(whole.arrays.test_y) == 0:
+        raise DataError(f"{recipe.data}: evaluate_test needs pictures in test/CLASS/*")
 
 
 def _scale(images: NDArray[np.uint8]) -> Scale:

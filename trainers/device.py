@@ -112,6 +112,14 @@ def pick_precision(recipe: Recipe, device: torch.device) -> torch.dtype:
     return kind
 
 
+def expected_precision(recipe: Recipe) -> torch.dtype:
+    """The same for this machine's first device; what is asked for by name is believed."""
+    if recipe.precision == "auto":
+        return pick_precision(recipe, pick_device())
+    kind: torch.dtype = getattr(torch, recipe.precision)
+    return kind
+
+
 @lru_cache(maxsize=16)
 def probe(kind: str, device: str) -> str | None:
     """Why a training step in a reduced precision fails here, or None if it does not."""

@@ -125,17 +125,16 @@ def measure(folder: Path) -> dict[str, Any]:
 
 
 def _onnx(classifier: Classifier, folder: Path) -> dict[str, Any]:
-    """The ONNX file and what it is worth; without the packages, why there is none."""
+    """The ONNX file and what it is worth; where it cannot be had, why there is none."""
     file = folder / onnx_file.ONNX_FILE
     try:
-        difference = onnx_file.write_onnx(classifier, file)
+        return {
+            "onnx_difference": onnx_file.write_onnx(classifier, file),
+            "onnx_latency_ms": onnx_file.onnx_latency_ms(classifier, file),
+        }
     except onnx_file.OnnxError as error:
         file.unlink(missing_ok=True)
         return {"onnx_error": str(error)}
-    return {
-        "onnx_difference": difference,
-        "onnx_latency_ms": onnx_file.onnx_latency_ms(classifier, file),
-    }
 
 
 def _counted_flops(classifier: Classifier) -> int:

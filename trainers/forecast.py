@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import platform
 import time
@@ -19,12 +20,12 @@ from typing import Any
 import torch
 from torch.nn import functional
 
-from trainers import cost
-from trainers.architecture import OPERATIONS, Config
+from trainers import architecture, cost
+from trainers.architecture import OPERATIONS, Config, check_batch
 from trainers.blocks import build
 from trainers.data import SHAPES, data_folder
-from trainers.dataset import is_cifar10, open_collection
-from trainers.device import pick_device, set_up
+from trainers.dataset import is_cifar10, n_trained, open_collection
+from trainers.device import expected_precision, pick_device, set_up
 from trainers.memory import memory_of
 from trainers.recipe import Recipe, load_recipe
 
@@ -62,7 +63,7 @@ def summary(config: Config, options: Mapping[str, Any] | None = None) -> dict[st
         "flops": whole["flops"],
         "trial_params": trial["params"],
         "trial_flops": trial["flops"],
-        "memory_bytes": memory_of(trial, recipe, int(config["batch_size"])),
+        "memory_bytes": memory_of(trial, recipe, _n_at_once(config, recipe), _kind(recipe)),
     }
     rates = _known_rates(_speed_file(recipe))
     seconds = {} if rates is None else {"seconds": _seconds(trial["rows"], recipe, rates)}
@@ -91,6 +92,31 @@ def calibrate(options: Mapping[str, Any]) -> Rates:
     return rates
 
 
+def check(config: Config, options: Mapping[str, Any] | None = None) -> None:
+    """Raises `InvalidArchitecture` for configurations that cannot be built or trained.
+
+    Args:
+        config: a configuration of the NAS space.
+        options: of a sweep; without them the batch is not compared with the number of pictures.
+    """
+    architecture.check(config)
+    if options is None:
+        return
+    recipe = _recipe(json.dumps(dict(options), sort_keys=True))
+    _, n_pictures = _counts(recipe.data, recipe.image_size)
+    check_batch(config, n_trained(recipe, n_pictures), recipe.ranks or 1)
+
+
+def _n_at_once(config: Config, recipe: Recipe) -> int:
+    """Pictures per process; how many GPUs a trial will see is not known here."""
+    return math.ceil(int(config["batch_size"]) / (recipe.ranks or 1))
+
+
+@lru_cache(maxsize=64)
+def _kind(recipe: Recipe) -> torch.dtype:
+    return expected_precision(recipe)
+
+
 def _seconds(rows: list[dict[str, Any]], recipe: Recipe, rates: Rates) -> float:
     each = 0.0
     for row in rows:
@@ -100,8 +126,7 @@ def _seconds(rows: list[dict[str, Any]], recipe: Recipe, rates: Rates) -> float:
     n = recipe.n_validation
     held_out = int(n) if n >= 1 else round(n * n_all)
     is_all = recipe.train_on == "train+validation"
-    trained = recipe.n_train or n_all - held_out
-    trained += held_out if is_all else 0
+    trained = n_trained(recipe, n_all)
     early = min(recipe.n_validation_early or held_out, held_out)
     scored = 0 if is_all else early * (recipe.epochs - 1) + held_out
     return each * (trained * recipe.epochs + scored / TRAINED_PER_SCORED) + SETUP_S

@@ -26,26 +26,44 @@ class PredictedOutOfMemory(MemoryError):  # noqa: N818, the name says what would
     cause = "oom"
 
 
-def predict_memory(config: Config, recipe: Recipe, batch: int, n_classes: int = 10) -> int:
-    """Bytes for weights, optimiser and the activations of `batch` pictures, in float32."""
-    return memory_of(summary(config, recipe.width, n_classes, recipe.image_size), recipe, batch)
+def predict_memory(
+    config: Config, recipe: Recipe, batch: int, kind: torch.dtype, n_classes: int = 10
+) -> int:
+    """Bytes for weights, optimiser and the activations of `batch` pictures.
+
+    Args:
+        config: a configuration of the NAS space.
+        recipe: width, size of the pictures, whether weights are averaged.
+        batch: pictures that one process takes at once.
+        kind: of number that is computed with; weights are never smaller than float32.
+        n_classes: of the data.
+    """
+    found = summary(config, recipe.width, n_classes, recipe.image_size)
+    return memory_of(found, recipe, batch, kind)
 
 
-def memory_of(found: Mapping[str, Any], recipe: Recipe, batch: int) -> int:
+def memory_of(found: Mapping[str, Any], recipe: Recipe, batch: int, kind: torch.dtype) -> int:
     """The same for a network whose summary is known."""
     copies = COPIES + (recipe.ema_decay > 0)
-    return 4 * (copies * int(found["params"]) + batch * int(found["activations"]))
+    own = max(torch.float32.itemsize, kind.itemsize) * copies
+    cast = kind.itemsize if kind.itemsize < torch.float32.itemsize else 0  # kept for a whole step
+    return (own + cast) * int(found["params"]) + kind.itemsize * batch * int(found["activations"])
 
 
 def check_memory(
-    config: Config, recipe: Recipe, batch: int, device: torch.device, n_classes: int = 10
+    config: Config,
+    recipe: Recipe,
+    batch: int,
+    device: torch.device,
+    kind: torch.dtype,
+    n_classes: int = 10,
 ) -> int:
     """The predicted bytes, if the device has them.
 
     Raises:
         PredictedOutOfMemory: it does not; the message has both figures.
     """
-    needed, free = predict_memory(config, recipe, batch, n_classes), free_memory(device)
+    needed, free = predict_memory(config, recipe, batch, kind, n_classes), free_memory(device)
     if free is not None and needed > free:
         raise PredictedOutOfMemory(
             f"a training step of {batch} pictures needs about {needed / 2**30:.2f} GB, "

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -33,14 +34,22 @@ def write_onnx(classifier: Classifier, file: Path) -> float:
         The largest difference between the logits of random pictures.
 
     Raises:
-        OnnxError: packages are missing, or the difference is above `TOLERANCE`.
+        OnnxError: packages are missing, the network cannot be exported, or the difference is above
+            `TOLERANCE`.
     """
-    try:
-        import onnx  # noqa: F401
-        import onnxruntime  # noqa: F401
-        import onnxscript  # noqa: F401
-    except ImportError as error:
-        raise OnnxError(f"an ONNX file needs more packages: {INSTALL} ({error})") from error
+    with _as_onnx_error("the network cannot be exported"):
+        _export(classifier, file)
+    difference = compare(classifier, file)
+    if not difference <= TOLERANCE:
+        raise OnnxError(f"{file}: logits must be within {TOLERANCE:g} of PyTorch, got {difference}")
+    return difference
+
+
+def _export(classifier: Classifier, file: Path) -> None:
+    import onnx  # noqa: F401
+    import onnxruntime  # noqa: F401
+    import onnxscript  # noqa: F401
+
     images = _pictures(classifier, 2)
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     with warnings.catch_warnings():
@@ -56,14 +65,31 @@ def write_onnx(classifier: Classifier, file: Path) -> float:
             external_data=False,
             verbose=False,
         )
-    difference = compare(classifier, file)
-    if not difference <= TOLERANCE:
-        raise OnnxError(f"{file}: logits must be within {TOLERANCE:g} of PyTorch, got {difference}")
-    return difference
+
+
+@contextmanager
+def _as_onnx_error(what: str) -> Iterator[None]:
+    """Neither the exporter nor the runtime has one class of its own for what they cannot do."""
+    try:
+        yield
+    except ImportError as error:
+        raise OnnxError(f"an ONNX file needs more packages: {INSTALL} ({error})") from error
+    except Exception as error:
+        first = (str(error).strip().splitlines() or [""])[0]
+        raise OnnxError(f"{what}: {type(error).__name__}: {first}") from error
 
 
 def compare(classifier: Classifier, file: Path) -> float:
-    """The largest difference between the logits of an ONNX file and of the network."""
+    """The largest difference between the logits of an ONNX file and of the network.
+
+    Raises:
+        OnnxError: packages are missing, or the file cannot be run.
+    """
+    with _as_onnx_error(f"{file}: must be an ONNX file of this network"):
+        return _difference(classifier, file)
+
+
+def _difference(classifier: Classifier, file: Path) -> float:
     session = _session(file)
     found = 0.0
     for size in BATCHES:
@@ -90,9 +116,10 @@ def latency_ms(classifier: Classifier) -> float:
 
 
 def onnx_latency_ms(classifier: Classifier, file: Path) -> float:
-    """The same with the ONNX runtime."""
-    session, image = _session(file), _pictures(classifier, 1).numpy()
-    return _median_ms(lambda: session.run(None, {"images": image}))
+    """The same with the ONNX runtime; `OnnxError` where it cannot run the file."""
+    with _as_onnx_error(f"{file}: cannot be run"):
+        session, image = _session(file), _pictures(classifier, 1).numpy()
+        return _median_ms(lambda: session.run(None, {"images": image}))
 
 
 def _median_ms(call: Callable[[], Any]) -> float:

@@ -49,7 +49,8 @@ class Recipe:
         ranks: processes that share a trial's batches; None means one per visible GPU.
         threads: per process; None means $OMP_NUM_THREADS, else 1.
         checkpoint_every_s, checkpoint_every_epochs: when a checkpoint is due; 0 epochs means never.
-        seed: of weights, order and augmentation; None means the session's own.
+        seed: of weights, order and augmentation, together with the session's own, so that repeats
+            still differ; None means the session's own alone.
         save: a file for the final weights, relative to the trial's folder.
         data: a folder of data sets with CIFAR-10, or an own folder of pictures.
     """

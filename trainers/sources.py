@@ -50,6 +50,8 @@ NPM_TIMEOUT_S = 1200.0
 class DataError(RuntimeError):
     """The data set is missing, corrupt or cannot be fetched; the message says what to do."""
 
+    cause = "data"
+
 
 @dataclass(frozen=True)
 class Batch:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from trainers import checkpoint
 from trainers.architecture import Config
 from trainers.dataset import check_recipe
-from trainers.device import n_ranks, release
+from trainers.device import n_ranks, pick_device, release
 from trainers.ranks import Group, launch
 from trainers.recipe import load_recipe
 from trainers.session import Session
@@ -41,28 +40,39 @@ def train(config: Config, session: Session) -> None:
         PredictedOutOfMemory: the device has too little memory.
     """
     recipe = load_recipe(session.options)
-    with launch(n_ranks(recipe), config, session) as group:
-        device = _train(config, session, group)
-    release(device)
+    try:
+        with launch(n_ranks(recipe), config, session) as group:
+            _train(config, session, group)
+    except BaseException as error:
+        _forget(error)
+        raise
+    finally:
+        release(pick_device())
 
 
 def check_options(options: Mapping[str, Any]) -> None:
-    """Raises `InvalidOption` for options that no trial could be trained with."""
+    """Raises `InvalidOption` or `DataError` for options that no trial could be trained with."""
     check_recipe(load_recipe(options))
 
 
-def _train(config: Config, session: Session, group: Group) -> torch.device:
+def _forget(error: BaseException | None) -> None:
+    """Lets go of what an error's frames hold: the network, its gradients and its pictures."""
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        error = error.__cause__ or error.__context__
+
+
+def _train(config: Config, session: Session, group: Group) -> None:
     training = Training(config, session, group)
     n_left = training.recipe.epochs - training.n_scored
     if n_left == 0:
         _report(training, session)
-        return training.device
+        return
     with _scalars(session, training) as write:
         for _ in range(n_left):
             training.run_epoch()
             write(training.metrics)
             _report(training, session)
-    return training.device
 
 
 def _report(training: Training, session: Session) -> None:

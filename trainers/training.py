@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import time
@@ -14,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from trainers import checkpoint
-from trainers.architecture import Config, InvalidArchitecture
+from trainers.architecture import Config, check_batch
 from trainers.augment import Draws, Pictures, mixed
 from trainers.average import AveragedNetwork
 from trainers.blocks import build
@@ -63,12 +64,12 @@ class Training:
         self.kind = pick_precision(self.recipe, self.device)
         set_up(self.recipe)
         self.data = open_dataset(self.recipe, self.device)
-        self.seed = session.seed if self.recipe.seed is None else self.recipe.seed
+        self.seed = _training_seed(self.recipe.seed, session.seed)
         # After a lack of memory the batch goes through in halves; batch-norm sees each half alone.
         self.n_parts = 2 ** int(getattr(session, "n_out_of_memory", 0))
         self.n_batches = _n_batches(config, len(self.data.train), group.n * self.n_parts)
         self.memory = check_memory(
-            config, self.recipe, self._n_at_once(), self.device, len(self.data.classes)
+            config, self.recipe, self._n_at_once(), self.device, self.kind, len(self.data.classes)
         )
         session.folder.mkdir(parents=True, exist_ok=True)
         self.path = session.folder / CHECKPOINT
@@ -335,6 +336,13 @@ class Training:
             )
 
 
+def _training_seed(option: int | None, own: int) -> int:
+    """The trial's own seed; with the option `seed` another one, still different for each trial."""
+    if option is None:
+        return own
+    return int(hashlib.sha256(f"{option}/{own}".encode()).hexdigest()[:8], 16)
+
+
 def _identity(config: Config, recipe: Recipe, seed: int, facts: dict[str, Any]) -> str:
     """What must be equal for a checkpoint to be continued; how it is run may differ."""
     same = {name: value for name, value in asdict(recipe).items() if name not in HOW_IT_IS_RUN}
@@ -344,14 +352,8 @@ def _identity(config: Config, recipe: Recipe, seed: int, facts: dict[str, Any]) 
 
 def _n_batches(config: Config, n_train: int, n_parts: int) -> int:
     """Whole batches per epoch; the rest is dropped, since a batch of one has no variance."""
-    size = int(config["batch_size"])
-    if size > n_train:
-        raise InvalidArchitecture(f"batch_size must be at most n_train = {n_train}, got {size}")
-    if size < 2 * n_parts:
-        raise InvalidArchitecture(
-            f"batch_size must be at least two pictures for each of {n_parts} parts, got {size}"
-        )
-    return n_train // size
+    check_batch(config, n_train, n_parts)
+    return n_train // int(config["batch_size"])
 
 
 def _optimiser(network: nn.Module, recipe: Recipe) -> torch.optim.SGD:

@@ -196,6 +196,12 @@ def resume(
 @click.option("--cpus-per-trial", type=float)
 @click.option("--gpus-per-trial", type=float)
 @click.option("--time-limit", "time_limit_s", metavar="TIME", help="E.g. 90s, 30m, 12h.")
+@click.option(
+    "--report-timeout",
+    "report_timeout_s",
+    metavar="TIME",
+    help="End and retry a training that is silent for so long. [default: never]",
+)
 @click.option("--address", help="Of a Ray cluster; default: as in the sweep.")  # fmt: skip
 def finalize(
     folder: Path, top: int, recipe: str | None, seeds: int, choose: str, **given: Any

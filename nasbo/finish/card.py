@@ -106,7 +106,11 @@ def _numbers(best: Finalist, facts: Mapping[str, Any]) -> Iterable[str]:
     for training in best.trainings:
         seed = training.metrics.get("trial_seed", f"of trial {training.id}")
         yield f"  - seed {seed}: {training.values[0]:.6f}"
-    yield f"- the files here are those of the first of these {len(best.trainings)} trainings"
+    first = best.trainings[0].metrics.get("trial_seed", f"of trial {best.trainings[0].id}")
+    yield (
+        f"- the files here, and the numbers that come again from them, are those of the first of "
+        f"these {len(best.trainings)} trainings, seed {first}"
+    )
     for name, value in best.facts.items():
         if isinstance(value, int | float) and not isinstance(value, bool):
             yield f"- {name}: {_number(value)}"

@@ -13,6 +13,7 @@ from typing import Any
 from nasbo.errors import SweepError
 from nasbo.history import History, Trial
 from nasbo.methods import Suggestion
+from nasbo.plan import compare_provenance
 from nasbo.search import Search
 from nasbo.space import Space
 from nasbo.storage.mirror import is_running, open_journal, open_mirror, place_of, shown
@@ -28,7 +29,8 @@ from nasbo.trainer import Trainer
 
 FINAL_FOLDER = "final"
 MAY_CHANGE = (
-    "slots", "cpus_per_trial", "gpus_per_trial", "time_limit_s", "address", "working_folder",
+    "slots", "cpus_per_trial", "gpus_per_trial", "time_limit_s", "report_timeout_s", "address",
+    "working_folder",
 )  # fmt: skip
 """Where and how fast finalists are trained may be another when their sweep goes on."""
 METHOD = "random"
@@ -92,7 +94,7 @@ def final_folder(folder: Path) -> Path:
 
 
 def final_sweep(folder: Path, sweep: Sweep, trainer: Trainer, wish: Wish) -> Sweep:
-    """The settings under which the finalists are trained."""
+    """The settings under which the finalists are trained; of their data nothing is known yet."""
     options = {**_options(sweep, trainer, wish), **wish.options}
     metric, mode = sweep.metric, sweep.mode
     if trainer.final_metric is not None:
@@ -115,7 +117,8 @@ def final_sweep(folder: Path, sweep: Sweep, trainer: Trainer, wish: Wish) -> Swe
         stop_at=None,
         warm_start=None,
         working_folder=os.getcwd(),
-        **{"time_limit_s": None, **wish.settings},
+        provenance={},
+        **{"time_limit_s": None, "report_timeout_s": None, **wish.settings},
     )
 
 
@@ -136,7 +139,8 @@ def prepare_final(
     """Make the folder of the finalists' sweep with its queue, or open it to go on.
 
     Raises:
-        SweepError: the folder is there and holds other finalists or options.
+        SweepError: the folder is there and holds other finalists or options, or was begun with
+            other data.
     """
     if not (final / SETTINGS_FILE).exists():
         create_folder(final, replace(planned, trials=len(finalists)))
@@ -146,6 +150,7 @@ def prepare_final(
             f"{shown(final)} was begun with {_words(sweep.trainer_options)}, not with "
             f"{_words(planned.trainer_options)}: give the same, or remove {shown(final)}"
         )
+    compare_provenance(final, sweep.provenance, planned.provenance)
     sweep = replace(sweep, **{name: getattr(planned, name) for name in MAY_CHANGE})
     journal, notes = open_journal(final), sweep.notes()
     with Search(space, METHOD, sweep.mode, sweep.seed, journal=journal, notes=notes) as search:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import shutil
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -26,12 +27,19 @@ from nasbo.finish.finalists import (
 from nasbo.history import History, Trial, json_safe
 from nasbo.journal import read_events
 from nasbo.limits import numbers_of
-from nasbo.plan import check_options, provenance_of
+from nasbo.plan import check_options, check_provenance, prepare_data, provenance_of
 from nasbo.repeats import is_complete
 from nasbo.start import EXIT_CODES, Display, run_in_words
 from nasbo.storage.mirror import place_of, push, shown
 from nasbo.storage.trial_files import TrialFiles
-from nasbo.sweep import JOURNAL_FILE, Sweep, read_history, trial_folder, trial_name
+from nasbo.sweep import (
+    JOURNAL_FILE,
+    SETTINGS_FILE,
+    Sweep,
+    read_history,
+    trial_folder,
+    trial_name,
+)
 from nasbo.trainer import Trainer, check_outside, load_trainer
 
 BEST_FOLDER = "best"
@@ -55,10 +63,17 @@ def finalize(folder: Path, wish: Wish, console: Console) -> int:
     planned = final_sweep(folder, searched, trainer, wish)
     check_options(planned, trainer)
     final = final_folder(folder)
+    is_new = not (final / SETTINGS_FILE).exists()
+    if is_new:
+        prepare_data(planned, console)
+    check_provenance(folder, searched, console)
+    planned = replace(planned, provenance=provenance_of(planned, console))
     sweep, space = prepare_final(final, planned, chosen, wish.seeds)
     console.print(f"{len(chosen)} finalists, trained {wish.seeds} times each, in {shown(final)}")
     _, known = read_history(final)
     if not is_complete(known, len(chosen)):
+        if not is_new:
+            prepare_data(sweep, console)
         code = run_in_words(final, sweep, space, None, Display(console))
         if code != EXIT_CODES["finished"] or not is_complete(read_history(final)[1], len(chosen)):
             console.print(f"not done yet; go on by: {wish.command(folder)}", soft_wrap=True)

@@ -11,6 +11,7 @@ import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from nasbo.errors import SweepError
+from nasbo.resources import room as room
 
 PACKAGES = ("ray", "torch", "nasbo")
 ANSWER_S = 60.0
@@ -40,18 +41,6 @@ def _release(name: str, version: str) -> str:
 def alive_nodes() -> list[dict[str, Any]]:
     """The living nodes, as Ray describes them."""
     return [node for node in ray.nodes() if node["Alive"]]
-
-
-def room(have: Mapping[str, float], needs: Mapping[str, float]) -> int:
-    """How many trials a node holds; a share of a GPU never spans two of them."""
-    counts = []
-    for name, need in needs.items():
-        amount = have.get(name, 0.0)
-        if name == "GPU" and need < 1:
-            counts.append(int(amount) * int(1 / need + 1e-9))
-        else:
-            counts.append(int(amount / need + 1e-9))
-    return min(counts)
 
 
 class NodeCheck:

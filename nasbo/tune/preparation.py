@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import fcntl
 import os
+import socket
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from nasbo.trainer import Trainer
+from nasbo.trainer import DATA, Trainer
 
 _PREPARED: set[str] = set()
+
+
+class PreparationError(RuntimeError):
+    """The data of a trainer could not be made ready on a node: no fault of the config."""
+
+    cause = DATA
 
 
 def prepare_node(trainer: Trainer, options: Mapping[str, Any]) -> None:
@@ -20,11 +27,18 @@ def prepare_node(trainer: Trainer, options: Mapping[str, Any]) -> None:
 
     The first worker of a node does the work while the others wait for the lock; they then find it
     done, as ``prepare`` must be quick where everything is there.
+
+    Raises:
+        PreparationError: whatever ``prepare`` raised, with this node's name.
     """
     if trainer.prepare is None or trainer.path in _PREPARED:
         return
     with _node_lock(trainer.path):
-        trainer.prepare(options)
+        try:
+            trainer.prepare(options)
+        except Exception as error:  # a user's function may raise anything
+            reason = f"{type(error).__name__}: {error}"
+            raise PreparationError(f"{trainer.path} on {socket.gethostname()}: {reason}") from error
     _PREPARED.add(trainer.path)
 
 

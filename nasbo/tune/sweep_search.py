@@ -17,7 +17,7 @@ from nasbo.space import Space
 from nasbo.storage.mirror import open_journal, place_of
 from nasbo.storage.trial_files import fetch_files
 from nasbo.sweep import Sweep, limits_of, trial_folder, trial_name
-from nasbo.trainer import Trainer, cause_of
+from nasbo.trainer import DATA, Trainer, cause_of
 from nasbo.tune.cluster import Capacity
 from nasbo.tune.endings import cause_of_loss, is_storage_error, should_retry
 from nasbo.tune.searcher import NasboSearch
@@ -173,10 +173,11 @@ class SweepSearch(NasboSearch):
             self._after_end(trial.id)
             return True
         try:
-            if self._trainer.check:
-                self._trainer.check(trial.config)
+            self._trainer.check_config(trial.config, self._sweep.trainer_options)
         except Exception as error:
             cause = cause_of(error)
+            if cause == DATA:  # what the driver lacks its workers may have
+                return self._answer_known(trial)
             cause = "invalid" if cause == "crashed" else cause
             self.search.tell(trial, error=cause, message=f"{type(error).__name__}: {error}")
             self._after_end(trial.id)
@@ -257,16 +258,25 @@ class SweepSearch(NasboSearch):
         if number is None:
             return False
         trial = self.search.history.trials[number]
+        if cause == DATA:  # stays open: it is run again when the data are there
+            self._leave_open(trial_id, f"the data cannot be used: {message}")
+            return True
         if not should_retry(trial, cause, self._sweep.max_failures):
             return False
+        if is_storage_error(message):  # stays open: it is run again when the disk is well
+            self._leave_open(trial_id, f"{self._folder} cannot be written: {message}")
+            return True
         del self._trials[trial_id]
         self._steps.pop(trial_id, None)
-        if is_storage_error(message):  # stays open: it is run again when the disk is well
-            self.state, self.reason = "lost", f"{self._folder} cannot be written: {message}"
-            return True
         self.search.requeue(trial, cause, message)
         self.rounds.requeue(trial)
         return True
+
+    def _leave_open(self, trial_id: str, reason: str) -> None:
+        """End the sweep for a reason outside of it; the trial is run again by a resume."""
+        del self._trials[trial_id]
+        self._steps.pop(trial_id, None)
+        self.state, self.reason = "lost", reason
 
     def _after_end(self, number: int | None) -> None:
         """Count failures, and keep checkpoints only of the best."""

@@ -26,7 +26,7 @@ from nasbo.storage.mirror import place_of
 from nasbo.storage.place import Place
 from nasbo.storage.trial_files import TrialFiles, delete_files
 from nasbo.sweep import Sweep, trial_folder, trial_name
-from nasbo.trainer import cause_of, load_trainer
+from nasbo.trainer import DATA, cause_of, load_trainer
 from nasbo.tune.preparation import prepare_node
 
 TIMEOUT_FILE, WORKER_FILE = "timeout.txt", "worker.json"
@@ -257,6 +257,12 @@ def _as_number(value: Any, what: str) -> float:
         raise MissingMetricError(f"{what} must be a number, got {type(value).__name__}") from error
 
 
+def hide_gpus() -> None:
+    """Show this process no GPU if its trial was granted none: Ray itself would show it all."""
+    if not ray.get_gpu_ids():
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
+
+
 def run_trial(config: dict[str, Any], task: TrialTask) -> None:
     """The function that Tune runs: ``config`` holds the trial's number and its config.
 
@@ -273,6 +279,7 @@ def run_trial(config: dict[str, Any], task: TrialTask) -> None:
 def _train(config: dict[str, Any], task: TrialTask, session: TuneSession) -> None:
     place = {"node": ray.get_runtime_context().get_node_id(), "pid": os.getpid()}
     (session.folder / WORKER_FILE).write_text(json.dumps(place), encoding="utf-8")
+    hide_gpus()
     try:
         session.store()
         trainer = load_trainer(task.trainer, task.working_folder or HOME)
@@ -283,5 +290,7 @@ def _train(config: dict[str, Any], task: TrialTask, session: TuneSession) -> Non
         with suppress(OSError, BucketError):  # the disk may be what is wrong
             (session.folder / "error.txt").write_text(traceback.format_exc(), encoding="utf-8")
             session.store()
-        message = f"{type(error).__name__}: {error}"[:500]
-        tune.report({VALUE: math.nan, CAUSE: cause_of(error), MESSAGE: message})
+        cause = cause_of(error)
+        size = 2000 if cause == DATA else 500  # what to do about data takes some lines
+        message = f"{type(error).__name__}: {error}"[:size]
+        tune.report({VALUE: math.nan, CAUSE: cause, MESSAGE: message})

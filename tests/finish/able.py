@@ -10,6 +10,7 @@ from tests.tune.toy import simulation
 
 METRIC, MODE = "loss", "min"
 TRAINED = "weights.txt"
+HASH = "abc123"
 
 
 def train(config: dict[str, Any], session: Any) -> None:
@@ -38,7 +39,7 @@ def final_metric(options: Mapping[str, Any]) -> str:
 
 
 def provenance(options: Mapping[str, Any]) -> dict[str, Any]:
-    return {"data_hash": "abc123"}
+    return {"data_hash": HASH, "n_train": 50 if options.get("is_final") else 40}
 
 
 def export(

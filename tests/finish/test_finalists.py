@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
 from nasbo.cli import cli
 from nasbo.errors import SweepError
@@ -21,13 +23,16 @@ from nasbo.finish.finalists import (
     open_search,
     prepare_final,
 )
-from nasbo.finish.finalize import _pick
+from nasbo.finish.finalize import _pick, finalize
+from nasbo.plan import check_provenance
 from nasbo.search import Search
 from nasbo.storage.mirror import open_journal, open_mirror
-from nasbo.sweep import JOURNAL_FILE, Sweep, create_folder, read_history
+from nasbo.sweep import JOURNAL_FILE, Sweep, create_folder, open_folder, read_history
 from nasbo.trainer import load_trainer
+from tests.finish import able
 from tests.tune.toy import simulation
 
+CONSOLE = Console(quiet=True)
 TRAINER = "tests.finish.able:train"
 
 
@@ -172,3 +177,65 @@ def test_the_command_is_what_was_wished() -> None:
         "nasbo finalize runs/x --top 2 --recipe strong --seeds 3 --choose validation "
         "-o epochs=5 -o 'data=\"a b\"'"
     )
+
+
+@pytest.fixture
+def unfinished(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], int]:
+    """Ends a sweep whose finalists are not trained: their sweep is interrupted at once."""
+    monkeypatch.setattr("nasbo.finish.finalize.run_in_words", lambda *_: 130)
+    return lambda folder: finalize(folder, Wish(top=2), CONSOLE)
+
+
+def test_finalists_have_the_data_of_their_own_options(
+    tmp_path: Path, unfinished: Callable[[Path], int]
+) -> None:
+    folder = searched(tmp_path / "s", provenance={"data_hash": "abc123", "n_train": 40})
+    for _ in range(2):
+        assert unfinished(folder) == 130
+    final, _ = open_folder(folder / FINAL_FOLDER)
+    assert final.provenance == {"data_hash": "abc123", "n_train": 50}
+    check_provenance(folder / FINAL_FOLDER, final, CONSOLE)  # as a resume does
+
+
+@pytest.mark.parametrize("is_begun", [False, True])
+def test_finalists_on_other_data_are_refused(
+    tmp_path: Path,
+    unfinished: Callable[[Path], int],
+    monkeypatch: pytest.MonkeyPatch,
+    is_begun: bool,
+) -> None:
+    known = {} if is_begun else {"data_hash": "abc123", "n_train": 40}
+    folder = searched(tmp_path / "s", provenance=known)
+    if is_begun:
+        unfinished(folder)
+    monkeypatch.setattr(able, "HASH", "changed")
+    with pytest.raises(SweepError, match="data_hash = abc123, the data here have changed"):
+        unfinished(folder)
+    assert (folder / FINAL_FOLDER).exists() is is_begun
+
+
+def test_silence_of_finalists_is_not_that_of_the_search(tmp_path: Path) -> None:
+    folder = searched(tmp_path / "s", report_timeout_s=5.0, time_limit_s=9.0)
+    sweep, history = open_search(folder)
+    trainer = load_trainer(TRAINER)
+    chosen = choose_finalists(history, trainer, 2)
+    for settings, timeout_s in (({}, None), ({"report_timeout_s": 60.0}, 60.0), ({}, None)):
+        planned = final_sweep(folder, sweep, trainer, Wish(top=2, settings=settings))
+        assert (planned.report_timeout_s, planned.time_limit_s) == (timeout_s, None)
+        final, _ = prepare_final(final_folder(folder), planned, chosen, 1)
+        assert final.report_timeout_s == timeout_s
+
+
+def test_the_command_takes_a_time_for_silence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wishes: list[Wish] = []
+
+    def told(folder: Path, wish: Wish, console: Console) -> int:
+        wishes.append(wish)
+        return 0
+
+    monkeypatch.setattr("nasbo.finish.finalize.finalize", told)
+    words = ["finalize", str(tmp_path), "--report-timeout", "2m"]
+    assert CliRunner().invoke(cli, words).exit_code == 0
+    assert wishes[0].settings == {"report_timeout_s": 120.0}

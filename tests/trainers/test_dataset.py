@@ -9,6 +9,7 @@ import pytest
 import torch
 from PIL import Image
 
+from trainers import cifar10
 from trainers.dataset import open_dataset
 from trainers.recipe import InvalidOption, Recipe, load_recipe
 from trainers.session import LocalSession
@@ -105,6 +106,35 @@ def test_bad_folders_are_named(own: Path, tmp_path: Path) -> None:
     _write(own / "test", {"purple": 1})
     with pytest.raises(DataError, match=r"classes of test must be in train too, got .'purple'"):
         open_dataset(_recipe(own))
+
+
+def test_options_of_an_own_folder_are_checked_beforehand(own: Path, tmp_path: Path) -> None:
+    usual = {"recipe": "tiny", "n_train": None, "n_validation": 0.25, "data": str(own)}
+    cifar10.check_options({**usual, "evaluate_test": True})
+    cifar10.prepare(usual)
+    away = {**usual, "data": str(tmp_path / "nowhere")}
+    cifar10.check_options(away)  # only the workers may have it
+    with pytest.raises(DataError, match="nowhere: must be a folder of pictures") as caught:
+        cifar10.prepare(away)
+    assert caught.value.cause == "data"
+    with pytest.raises(InvalidOption, match="at most the 72 pictures there are"):
+        cifar10.check_options({**usual, "n_train": 60})
+    _write(tmp_path / "flat", {"a": 4, "b": 4})
+    with pytest.raises(DataError, match="evaluate_test needs pictures in test/CLASS"):
+        cifar10.check_options({**usual, "data": str(tmp_path / "flat"), "evaluate_test": True})
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match="at least two classes; found"):
+        cifar10.check_options({**usual, "data": str(tmp_path / "empty")})
+
+
+@pytest.mark.parametrize("options", [{}, {"evaluate_test": True}, {"objective": "test"}])
+def test_training_on_everything_needs_a_test_score(options: dict[str, Any]) -> None:
+    wanted = {"recipe": "tiny", "train_on": "train+validation", **options}
+    if options:
+        cifar10.check_options(wanted)
+        return
+    with pytest.raises(InvalidOption, match="train_on must be train where the test set is not"):
+        cifar10.check_options(wanted)
 
 
 def test_more_pictures_than_there_are_cannot_be_asked_for(own: Path) -> None:

@@ -160,6 +160,74 @@ def test_without_onnx_the_rest_is_written(
     assert sorted(file.name for file in tmp_path.iterdir()) == [ARCHITECTURE_FILE, WEIGHTS_FILE]
 
 
+@pytest.mark.parametrize("broken", ["export", "runtime", "latency"])
+def test_an_onnx_failure_costs_only_the_onnx_file(
+    finalist: Finalist, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    folder, _, _ = finalist
+
+    def fail(*_: Any, **__: Any) -> Any:
+        raise NotImplementedError("no such operator\nand a long story")
+
+    if broken == "export":
+        monkeypatch.setattr(torch.onnx, "export", fail)
+    elif broken == "runtime":
+        monkeypatch.setattr(onnxruntime, "InferenceSession", fail)
+    else:
+        monkeypatch.setattr(onnx_file, "_median_ms", fail)
+        monkeypatch.setattr(onnx_file, "latency_ms", lambda classifier: 1.0)
+    about = yaml.safe_load((folder / ARCHITECTURE_FILE).read_text())
+    source = folder.parent / "trial"
+    facts = cifar10.export(about["config"], source, tmp_path, about["training"]["options"])
+    assert facts["onnx_error"].endswith("NotImplementedError: no such operator")
+    assert sorted(file.name for file in tmp_path.iterdir()) == [ARCHITECTURE_FILE, WEIGHTS_FILE]
+
+
+def _copied(folder: Path, into: Path) -> dict[str, Any]:
+    for name in (ARCHITECTURE_FILE, WEIGHTS_FILE, onnx_file.ONNX_FILE):
+        (into / name).write_bytes((folder / name).read_bytes())
+    about: dict[str, Any] = yaml.safe_load((folder / ARCHITECTURE_FILE).read_text())
+    return about
+
+
+def test_a_truncated_onnx_file_is_no_match(
+    finalist: Finalist, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _copied(finalist[0], tmp_path)
+    whole = (tmp_path / onnx_file.ONNX_FILE).read_bytes()
+    (tmp_path / onnx_file.ONNX_FILE).write_bytes(whole[: len(whole) // 2])
+    assert evaluate.main([str(tmp_path)]) == 1
+    assert "must be an ONNX file of this network" in capsys.readouterr().out
+
+
+def test_another_networks_onnx_file_or_other_flops_are_no_match(
+    finalist: Finalist, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    about = _copied(finalist[0], tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(onnx_file, "compare", lambda *_: 2e-4)
+        assert evaluate.main([str(tmp_path)]) == 1
+    about["training"]["metrics"]["trial_flops"] += 1
+    (tmp_path / ARCHITECTURE_FILE).write_text(yaml.safe_dump(about))
+    assert evaluate.main([str(tmp_path)]) == 1
+
+
+def test_numbers_come_again_where_a_seed_was_an_option(
+    finalist: Finalist, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    about = _copied(finalist[0], tmp_path)
+    options = {**about["training"]["options"], "seed": 5}
+    session = LocalSession(tmp_path / "trial", 11, options)
+    cifar10.train(about["config"], session)
+    (tmp_path / "best").mkdir()
+    cifar10.export(about["config"], tmp_path / "trial", tmp_path / "best", options)
+    accuracy = session.reports[-1]["test_accuracy"]
+    assert evaluate.main([str(tmp_path / "best"), "--retrain", str(tmp_path / "again")]) == 0
+    said = capsys.readouterr().out
+    assert f"of the training with seed {session.reports[-1]['trial_seed']};" in said
+    assert f"retrained        card {accuracy}   now {accuracy}" in said
+
+
 def test_data_and_split_are_known_by_their_hashes(finalist: Finalist) -> None:
     _, last, _ = finalist
     found = cifar10.provenance({"recipe": "tiny", "split_seed": 3})

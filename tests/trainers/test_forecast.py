@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from trainers import cost, forecast
+from trainers import cifar10, cost, forecast
+from trainers.architecture import InvalidArchitecture
+from trainers.device import expected_precision
 from trainers.memory import predict_memory
 from trainers.recipe import load_recipe
 
@@ -40,8 +42,22 @@ def test_as_options_train_it(sample_config: Make) -> None:
     assert (found["params"], found["flops"]) == (whole["params"], whole["flops"])
     assert (found["trial_params"], found["trial_flops"]) == (trial["params"], trial["flops"])
     recipe = load_recipe({"recipe": "proxy"})
-    assert found["memory_bytes"] == predict_memory(config, recipe, config["batch_size"])
+    kind = expected_precision(recipe)
+    assert found["memory_bytes"] == predict_memory(config, recipe, config["batch_size"], kind)
     assert "seconds" not in found
+
+
+@pytest.mark.parametrize(
+    ("options", "n"),
+    [({}, 400), ({"n_train": 100}, 100), ({"train_on": "train+validation"}, 600)],
+)
+def test_batches_are_checked_against_the_pictures(
+    uniform_config: Make, options: dict[str, Any], n: int
+) -> None:
+    cifar10.check(uniform_config(0, batch_size=1024))
+    cifar10.check(uniform_config(0, batch_size=n), options={**TINY, **options})
+    with pytest.raises(InvalidArchitecture, match=f"at most n_train = {n}, got {n + 1}"):
+        cifar10.check(uniform_config(0, batch_size=n + 1), options={**TINY, **options})
 
 
 def test_seconds_after_one_measurement(uniform_config: Make) -> None:

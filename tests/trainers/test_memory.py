@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from trainers import memory, train, training
+from trainers import forecast, memory, train, training
 from trainers.blocks import build
 from trainers.cost import summary
 from trainers.memory import PredictedOutOfMemory, predict_memory
@@ -46,13 +46,52 @@ def test_the_predicted_activations_are_those_that_are_kept(sample_config: Make, 
     assert predicted == pytest.approx(_kept_bytes(network, images), rel=0.03)
 
 
+@pytest.mark.parametrize("seed", [0, 2])
+def test_reduced_precision_keeps_half_and_a_copy_of_the_weights(
+    sample_config: Make, seed: int
+) -> None:
+    config = sample_config(seed)
+    network = build(config, 0.5).to(memory_format=torch.channels_last)
+    images = torch.randn(8, 3, 32, 32).contiguous(memory_format=torch.channels_last)
+    with torch.autocast("cpu", torch.bfloat16):
+        kept = _kept_bytes(network, images)
+    recipe = load_recipe({"width": 0.5})
+    whole = predict_memory(config, recipe, 8, torch.bfloat16)
+    own = 4 * 3 * summary(config, 0.5)["params"]
+    assert whole - own == pytest.approx(kept, rel=0.03)
+
+
 def test_batch_weights_and_averaging_add_up(uniform_config: Make) -> None:
     config = uniform_config(0)
     found = summary(config, 0.25, image_size=8)
-    plain = predict_memory(config, load_recipe(TINY), 10)
+    plain = predict_memory(config, load_recipe(TINY), 10, torch.float32)
     assert plain == 4 * (3 * found["params"] + 10 * found["activations"])
-    averaged = predict_memory(config, load_recipe({**TINY, "ema_decay": 0.9}), 10)
+    averaged = predict_memory(config, load_recipe({**TINY, "ema_decay": 0.9}), 10, torch.float32)
     assert averaged - plain == 4 * found["params"]
+    assert predict_memory(config, load_recipe(TINY), 10, torch.float64) == 2 * plain
+
+
+def test_the_forecast_knows_precision_and_ranks(uniform_config: Make) -> None:
+    config = uniform_config(0, batch_size=32)
+    found = summary(config, 0.25, image_size=8)
+    for options, each, kept in (
+        ({}, 4 * 3, 4 * 32),
+        ({"ranks": 2}, 4 * 3, 4 * 16),
+        ({"precision": "bfloat16"}, 4 * 3 + 2, 2 * 32),
+        ({"precision": "float64"}, 8 * 3, 8 * 32),
+    ):
+        told = forecast.summary(config, {**TINY, **options})["memory_bytes"]
+        if not torch.cuda.is_available() or options.get("precision"):
+            assert told == each * found["params"] + kept * found["activations"]
+
+
+@pytest.mark.usefixtures("cache")
+def test_a_training_predicts_its_own_precision(tmp_path: Path, uniform_config: Make) -> None:
+    config = uniform_config(0)
+    found = summary(config, 0.25, image_size=8)
+    session = LocalSession(tmp_path, 0, {**TINY, "precision": "float64"})
+    wanted = 8 * (3 * found["params"] + 32 * found["activations"])
+    assert training.Training(config, session).memory == wanted
 
 
 @pytest.mark.usefixtures("cache")
@@ -60,7 +99,7 @@ def test_what_does_not_fit_is_not_launched(
     tmp_path: Path, uniform_config: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = uniform_config(2, batch_size=128)
-    needed = predict_memory(config, load_recipe(TINY), 128)
+    needed = predict_memory(config, load_recipe(TINY), 128, torch.float32)
     monkeypatch.setattr(memory, "free_memory", lambda device: needed - 1)
     session = LocalSession(tmp_path, 0, TINY)
     with pytest.raises(PredictedOutOfMemory, match="step of 128 pictures needs about") as caught:
@@ -70,6 +109,29 @@ def test_what_does_not_fit_is_not_launched(
     session.n_out_of_memory = 1  # as the sweep says when it runs the trial again: in halves
     train.train(config, session)
     assert session.reports[-1]["batch_norm"] == "each of 2 parts of a batch by itself"
+
+
+@pytest.mark.usefixtures("cache")
+def test_a_failed_trial_lets_go_before_its_memory_is_given_back(
+    tmp_path: Path, uniform_config: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left: list[weakref.ref[training.Training]] = []
+    is_gone: list[bool] = []
+
+    class Failing(training.Training):
+        def run_epoch(self) -> None:
+            left.append(weakref.ref(self))
+            raise training.Diverged("the loss must be finite")
+
+    def released(device: torch.device) -> None:
+        gc.collect()
+        is_gone.append(left[0]() is None)
+
+    monkeypatch.setattr(train, "Training", Failing)
+    monkeypatch.setattr(train, "release", released)
+    with pytest.raises(training.Diverged, match="the loss must be finite"):
+        train.train(uniform_config(0), LocalSession(tmp_path, 0, TINY))
+    assert is_gone == [True]
 
 
 @pytest.mark.usefixtures("cache")

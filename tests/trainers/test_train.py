@@ -29,9 +29,7 @@ TINY = {"recipe": "tiny", "is_tensorboard": False}
 RICH = {**TINY, "cutout": 8, "mixup": 0.4, "ema_decay": 0.95, "label_smoothing": 0.1}
 KILLED = """
 import json, os, signal, sys
-from trainers.recipe import InvalidOption
 from trainers.session import LocalSession
-from trainers.sources import DataError
 from trainers.training import Training
 job = json.load(sys.stdin)
 training = Training(job["config"], LocalSession(job["folder"], 3, job["options"]))
@@ -330,14 +328,19 @@ def test_the_test_set_as_objective_is_labelled(tmp_path: Path, uniform_config: M
     assert "test_accuracy" not in plain.reports[-1]
 
 
-def test_a_seed_given_as_an_option_wins(tmp_path: Path, uniform_config: Make) -> None:
-    for name, seed, option in (("a", 1, 7), ("b", 2, 7), ("c", 7, None)):
+def test_a_seed_given_as_an_option_changes_all_trials_and_keeps_them_apart(
+    tmp_path: Path, uniform_config: Make
+) -> None:
+    seeds = []
+    for name, seed, option in (("a", 1, 7), ("b", 1, 7), ("c", 2, 7), ("d", 1, 8), ("e", 1, None)):
         options = {**TINY, "epochs": 1, "seed": option}
         session = LocalSession(tmp_path / name, seed, options)
         train(uniform_config(0), session)
-        assert session.reports[-1]["trial_seed"] == 7
+        seeds.append(session.reports[-1]["trial_seed"])
     _assert_same_weights(tmp_path / "a", tmp_path / "b")
-    _assert_same_weights(tmp_path / "a", tmp_path / "c")
+    assert seeds[0] == seeds[1]
+    assert len(set(seeds)) == 4
+    assert seeds[-1] == 1
 
 
 def test_the_averaged_network_is_what_is_scored(tmp_path: Path, uniform_config: Make) -> None:

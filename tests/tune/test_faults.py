@@ -94,6 +94,20 @@ def test_a_full_disk_stops_the_sweep_and_nothing_is_blamed(tmp_path: Path) -> No
     assert {t.state for t in outcome.history.trials} == {"finished"}
 
 
+def test_missing_data_stop_the_sweep_and_nothing_is_blamed(tmp_path: Path) -> None:
+    folder = tmp_path / "s"
+    options = {"is_missing": True}
+    make(folder, trainer="tests.tune.dataless:train", trials=6, trainer_options=options)
+    outcome = run(folder)
+    assert outcome.state == "lost"
+    assert "the data cannot be used: PreparationError: tests.tune.dataless:train" in outcome.reason
+    assert "no pictures in /nowhere" in outcome.reason
+    assert not [t for t in outcome.history.trials if t.state == "failed" or t.retries]
+    again = run(folder, trainer_options={})
+    assert again.state == "finished"
+    assert {t.state for t in again.history.trials} == {"finished"}
+
+
 def test_a_worker_that_waits_for_its_next_trial_is_not_taken_for_silent(tmp_path: Path) -> None:
     text = "kind: {type: choice, range: [quick, slow]}\n"
     folder, trainer = tmp_path / "s", "tests.tune.toy:quick_or_slow"

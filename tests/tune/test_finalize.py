@@ -41,7 +41,7 @@ def test_a_sweep_ends_with_its_best_network(tmp_path: Path) -> None:
     card = json.loads((best / "card.json").read_text())
     first = final.trials[0]
     assert card["finalists"][0]["values"] == [first.values[0], final.repeats[0].values[0]]
-    assert card["provenance"] == {"data_hash": "abc123"}
+    assert card["provenance"] == {"data_hash": "abc123", "n_train": 50}
     assert card["search_provenance"] == {}
     assert card["versions"]["ray"]
     text = (best / "README.md").read_text()

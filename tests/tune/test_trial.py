@@ -1,81 +1,116 @@
-"""One trial of a sweep in a bucket, without Ray: what it leaves in the bucket and on its node."""
+"""One trial as a worker runs it, without a cluster: what it sees, and what it says of data."""
 
 from __future__ import annotations
 
-import tempfile
+import math
+import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from nasbo.storage.place import Place
-from nasbo.tune.trial import CAUSE, TIMEOUT_FILE, TrialTask, TuneSession, run_trial
+from nasbo.space import load_space
+from nasbo.sweep import Sweep, create_folder
+from nasbo.trainer import DATA, load_trainer
+from nasbo.tune import trial
+from nasbo.tune.preparation import PreparationError, prepare_node
+from nasbo.tune.sweep_search import SweepSearch
+from nasbo.tune.trial import CAUSE, MESSAGE, VALUE, TrialTask, run_trial
+
+pytestmark = [pytest.mark.ray]
+TRAINER = "tests.tune.dataless"
 
 
 @pytest.fixture
-def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """What the trial tells Tune; its node's disk is a folder of the test."""
-    told: list[dict[str, Any]] = []
-    (tmp_path / "disk").mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "disk"))
-    monkeypatch.setattr("nasbo.tune.trial.tune", SimpleNamespace(report=told.append))
+def reports(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What a trial tells Tune; the worker has no GPU of its own."""
+    found: list[dict[str, Any]] = []
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # a trial sets it: this puts it back
     context = SimpleNamespace(get_node_id=lambda: "node")
-    monkeypatch.setattr(
-        "nasbo.tune.trial.ray", SimpleNamespace(get_runtime_context=lambda: context)
+    monkeypatch.setattr(trial.ray, "get_runtime_context", lambda: context)
+    monkeypatch.setattr(trial.ray, "get_gpu_ids", list)
+    monkeypatch.setattr(trial.tune, "report", found.append)
+    return found
+
+
+def run_one(folder: Path, function: str, **options: Any) -> None:
+    task = TrialTask(str(folder), f"{TRAINER}:{function}", None, 0, options)
+    run_trial({"trial": 0, "config": {}, "n_out_of_memory": 0}, task)
+
+
+@pytest.mark.parametrize(("granted", "shown"), [([], ""), ([1], "0,1")])
+def test_a_trial_sees_no_gpu_but_its_own(
+    tmp_path: Path,
+    reports: list[dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+    granted: list[int],
+    shown: str,
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    monkeypatch.setattr(trial.ray, "get_gpu_ids", lambda: granted)
+    run_one(tmp_path, "count_gpus")
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == shown
+    assert [report[VALUE] for report in reports] == [len(shown.replace(",", ""))]
+
+
+@pytest.mark.parametrize(
+    ("function", "options", "words"),
+    [
+        ("train", {"is_missing": True}, "no pictures in /nowhere"),
+        ("train_without_data", {}, "a picture is broken"),
+    ],
+)
+def test_bad_data_have_a_cause_of_their_own(
+    tmp_path: Path,
+    reports: list[dict[str, Any]],
+    function: str,
+    options: dict[str, Any],
+    words: str,
+) -> None:
+    run_one(tmp_path, function, **options)
+    assert [report[CAUSE] for report in reports] == [DATA]
+    assert words in reports[0][MESSAGE]
+
+
+def test_a_failed_preparation_is_tried_again_by_the_next_trial() -> None:
+    trainer = load_trainer(f"{TRAINER}:train")
+    for _ in range(2):
+        with pytest.raises(PreparationError, match=r"dataless:train on .*: OSError: no pictures"):
+            prepare_node(trainer, {"is_missing": True})
+
+
+def test_bad_data_end_the_sweep_and_leave_its_trials_open(tmp_path: Path) -> None:
+    sweep = Sweep("simulation", f"{TRAINER}:train", trials=9, method="random", slots=2)
+    create_folder(tmp_path, sweep)
+    trainer = load_trainer(sweep.trainer)
+    searcher = SweepSearch(sweep, load_space("simulation"), tmp_path, trainer)
+    try:
+        trials = searcher.search.ask(2)
+        bad = {VALUE: math.nan, CAUSE: DATA, MESSAGE: "OSError: no pictures", "done": True}
+        for name, one in zip("ab", trials, strict=True):
+            searcher._trials[name] = one.id
+            searcher.on_trial_complete(name, bad)
+        assert searcher.should_end()
+        assert searcher.state == "lost"
+        assert searcher.reason == "the data cannot be used: OSError: no pictures"
+        known = searcher.search.history.trials
+        assert [one.is_open for one in known] == [True, True]
+        assert not any(one.retries for one in known)
+    finally:
+        searcher.search.close()
+
+
+def test_a_check_that_lacks_its_data_leaves_the_config_to_the_workers(tmp_path: Path) -> None:
+    sweep = Sweep(
+        "simulation", f"{TRAINER}:train", method="random", trainer_options={"is_missing": True}
     )
-    return told
-
-
-def task_of(tmp_path: Path, trainer: str, timeout_s: float | None = None) -> TrialTask:
-    url = f"file://{tmp_path}/bucket"
-    return TrialTask(str(tmp_path), trainer, "loss", 0, report_timeout_s=timeout_s, url=url)
-
-
-def left(tmp_path: Path) -> list[Path]:
-    return [path for path in (tmp_path / "disk").rglob("*") if path.is_file()]
-
-
-@pytest.mark.parametrize("kind", ["report", "value"])
-def test_a_nodes_disk_is_free_when_a_trial_has_ended(
-    kind: str, tmp_path: Path, reports: list[dict[str, Any]]
-) -> None:
-    task = task_of(tmp_path, "tests.tune.toy:returning")
-    run_trial({"trial": 3, "config": {"kind": kind}, "n_out_of_memory": 0}, task)
-    assert not reports[-1].get(CAUSE)
-    assert (tmp_path / "bucket/trials/00003/weights.bin").read_text() == kind
-    assert left(tmp_path) == []
-
-
-def test_the_traceback_of_a_crash_is_stored_before_the_disk_is_freed(
-    tmp_path: Path, reports: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    task = task_of(tmp_path, "tests.tune.toy:endings")
-    config = {"trial": 3, "config": {"kind": "crash"}, "n_out_of_memory": 0}
-    run_trial(config, task)
-    assert reports[-1][CAUSE] == "crashed"
-    assert "a bug of the user" in (tmp_path / "bucket/trials/00003/error.txt").read_text()
-    assert left(tmp_path) == []
-
-    def full(*_: Any) -> None:
-        raise OSError("no route to the bucket")
-
-    monkeypatch.setattr(Place, "write", full)
-    run_trial(config, task)
-    assert reports[-1][CAUSE] == "lost"
-    assert left(tmp_path) == []
-
-
-def test_a_silent_trial_stores_its_stack_and_frees_the_disk(
-    tmp_path: Path, reports: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ended: list[int] = []
-    monkeypatch.setattr("nasbo.tune.trial.os._exit", ended.append)
-    session = TuneSession(task_of(tmp_path, "m:f", timeout_s=60.0), 3)
-    (session.folder / "weights.bin").write_text("large")
-    session._watchdog.start()
-    session._watchdog._end()
-    session._watchdog.stop()
-    assert ended == [1]
-    assert "test_trial.py" in (tmp_path / "bucket/trials/00003" / TIMEOUT_FILE).read_text()
-    assert left(tmp_path) == []
+    create_folder(tmp_path, sweep)
+    trainer = load_trainer(sweep.trainer)
+    searcher = SweepSearch(sweep, load_space("simulation"), tmp_path, trainer)
+    try:
+        (one,) = searcher.search.ask(1)
+        assert not searcher._screen(one)
+        assert one.is_open
+    finally:
+        searcher.search.close()

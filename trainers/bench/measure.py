@@ -1,4 +1,4 @@
-"""Networks come in; images per second of the trainer and of the plain loop come out, in turn."""
+"""A network comes in; images per second of the trainer and of the plain loop come out, in turn."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import json
 import statistics
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from trainers.bench.networks import Measured, networks
+from trainers.bench.networks import Measured
 from trainers.cost import summary
 from trainers.recipe import load_recipe
 
@@ -65,22 +65,6 @@ class Worker:
         if not answer:
             raise ChildProcessError(f"a measuring process ended with {self._process.wait()}")
         return Round(**json.loads(answer))
-
-
-def measure(
-    batch_size: int = 64, n_rounds: int = 5, recipe: str | None = None, names: Sequence[str] = ()
-) -> Iterator[Speed]:
-    """Measures networks one after the other.
-
-    Args:
-        batch_size: pictures per step.
-        n_rounds: how often the two sides take turns.
-        recipe: only this one, `paper` or `proxy`; None means both.
-        names: only the networks of these names; none means all.
-    """
-    for network in networks(batch_size):
-        if recipe in (None, network.recipe) and (not names or network.name in names):
-            yield compare(network, n_rounds)
 
 
 def compare(network: Measured, n_rounds: int) -> Speed:

@@ -1,5 +1,6 @@
 """The measurement of the trainer: both sides train the same network on the same pictures."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -66,3 +67,33 @@ def test_the_command_explains_itself() -> None:
     shown = CliRunner().invoke(cli, ["bench", "trainer", "--help"])
     assert shown.exit_code == 0
     assert "plain torchvision loop" in shown.output
+
+
+@pytest.mark.parametrize(
+    ("words", "rule"),
+    [
+        (["--rounds", "0"], "0 is not in the range x>=1"),
+        (["--batch", "0"], "0 is not in the range x>=2"),
+        (["--batch", "5000"], "batch_size must be at most n_train = 4000, got 5000"),
+        (["--network", "foo"], "network must be one of all convolutions, all residual blocks, "),
+        (
+            ["--recipe", "proxy", "--network", "all convolutions"],
+            "one of large, median, smallest with --recipe proxy, got 'all convolutions'",
+        ),
+    ],
+)
+def test_what_cannot_be_measured_is_said_before_the_table(words: list[str], rule: str) -> None:
+    shown = CliRunner().invoke(cli, ["bench", "trainer", *words])
+    assert shown.exit_code == 2
+    assert rule in shown.output
+    assert "img/s" not in shown.output
+
+
+def test_missing_data_are_said_before_the_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NASBO_DATA", str(tmp_path))
+    shown = CliRunner().invoke(cli, ["bench", "trainer", "--network", "median"])
+    assert shown.exit_code == 2
+    assert "CIFAR-10 has not been prepared here" in shown.output
+    assert "img/s" not in shown.output

@@ -1,0 +1,32 @@
+"""What a node has and what a trial needs come in; how many trials the node holds goes out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+
+def room(have: Mapping[str, float], needs: Mapping[str, float]) -> int:
+    """How many trials a node holds; a share of a GPU never spans two of them."""
+    counts = []
+    for name, need in needs.items():
+        amount = have.get(name, 0.0)
+        if name == "GPU" and need < 1:
+            counts.append(int(amount) * int(1 / need + 1e-9))
+        else:
+            counts.append(int(amount / need + 1e-9))
+    return min(counts)
+
+
+def room_here(needs: Mapping[str, float]) -> int:
+    """The same for the cores and visible GPUs of this machine; other resources are not counted."""
+    have = {"CPU": float(os.cpu_count() or 1)}
+    if "GPU" in needs:
+        have["GPU"] = float(_n_gpus())
+    return room(have, {name: need for name, need in needs.items() if name in have})
+
+
+def _n_gpus() -> int:
+    import torch  # takes seconds, which sweeps without GPUs need not wait for
+
+    return torch.cuda.device_count()
