@@ -22,7 +22,8 @@ def recombined(
     """At most ``n`` untried configs of the rejected ones' values, or as few drawn anew as it takes.
 
     For methods that draw one config after the other and meet only those that are known or outside
-    the limits: each value is still one that the method has asked for.
+    the limits. The method has not rated them as a whole: their info has the share of values that
+    were to be drawn anew, as ``redrawn``, by which they can be told from its own.
 
     Args:
         space: of the configs.
@@ -44,5 +45,5 @@ def recombined(
         config = complete(space, wanted, rng)
         if config_key(config) not in taken:
             taken.add(config_key(config))
-            chosen.append(Suggestion(config))
+            chosen.append(Suggestion(config, info={"redrawn": round(rate, 3)}))
     return chosen

@@ -64,6 +64,7 @@ def test_recombined_configs_are_new_and_made_of_what_was_asked_for(nested_space:
         for _ in range(2)
     )
     assert first == second
+    assert all(0 <= one.info["redrawn"] < 0.1 for one in first)
     assert len({config_key(one.config) for one in first} - before) == 3
     asked = {str(value) for config in rejected for value in config.values()}
     assert {str(value) for one in first for value in one.config.values()} <= asked
