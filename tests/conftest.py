@@ -70,6 +70,7 @@ SPACES: dict[str, dict[str, Any]] = {
         },
         "x": UNIT,
     },
+    "discrete": {name: {"type": "choice", "range": list(range(6))} for name in "abc"},
     "finite": {
         "a": {
             "type": "choice",
@@ -78,7 +79,9 @@ SPACES: dict[str, dict[str, Any]] = {
         }
     },
 }
-"""Subspaces: nested 2 + 1 + 1, repeated 3, thousands 4 + ... + 4^6, finite 3 (with 5 configs)."""
+"""Subspaces: nested 2 + 1 + 1, repeated 3, thousands 4 + ... + 4^6, finite 3 (with 5 configs).
+
+Discrete has one subspace of 216 configs."""
 
 
 @pytest.fixture(params=sorted(SPACES))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import heapq
+import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -13,9 +15,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nasbo.acquisition import Found
+from nasbo.acquisition.box import Box
 from nasbo.acquisition.choose import MAX_VISITED_SUBSPACES
 from nasbo.acquisition.neighbours import Values, complete, structural_neighbours
-from nasbo.methods.ascent import box_of, evaluate, maximise_score
+from nasbo.methods.ascent import Score, box_of, evaluate, maximise_score
 from nasbo.methods.base import Task
 from nasbo.methods.modelled import IsTaken, SurrogateMethod, Taken, best_by_ei
 from nasbo.methods.options import check_choice
@@ -26,12 +29,16 @@ from nasbo.surrogates.correlations import KERNELS, KernelName
 from nasbo.surrogates.vertices import ROOT, Key, child_keys
 
 Array = NDArray[np.float64]
+Allows = Callable[[Subspace, Array], bool]
 
 ACQUISITIONS = ("ei", "ucb")
 N_UNIFORM = 96
 N_AROUND = 16
-N_KEPT = 8
-"""Rows of a vertex that are kept, for the case that the best config is known already."""
+N_COMBINED = 400
+"""So many combinations of the vertices' rows are tried before a path is given up."""
+N_ALLOWED = 64
+N_DRAWS = 2_000
+"""So many configs are drawn for ``N_ALLOWED`` inside the limits."""
 
 
 class AddTree(SurrogateMethod):
@@ -105,22 +112,48 @@ class VertexBounds:
             self._known[key] = self._maximise(key)
         return self._known[key]
 
-    def _maximise(self, key: Key) -> _Vertex:
-        box = box_of(self.model.tree.slots.get(key, ()))
-        sds = math.sqrt(0.2 * max(box.n_columns, 1) * self._log_t)
+    def _bound(self, key: Key) -> Score:
+        n_columns = len(self.model.tree.slots.get(key, ()))
+        sds = math.sqrt(0.2 * max(n_columns, 1) * self._log_t)
 
         def bound(x: Tensor) -> Tensor:
             mean, variance = self.model.vertex_posterior(key, x)
             return mean + sds * variance.sqrt()
 
+        return bound
+
+    def _maximise(self, key: Key) -> _Vertex:
+        box, bound = box_of(self.model.tree.slots.get(key, ())), self._bound(key)
         if not box.n_columns:
             only = np.zeros((1, 0))
             return _Vertex(only, evaluate(bound, only))
         starts = [box.sample(N_UNIFORM, self._rng)]
         for row in self._best_rows(key):
             starts.append(box.perturb(np.repeat(row[None], N_AROUND, 0), self._rng))
-        x, scores = maximise_score(box, bound, np.concatenate(starts))
-        return _Vertex(x[:N_KEPT], scores[:N_KEPT])
+        return _Vertex(*maximise_score(box, bound, np.concatenate(starts)))
+
+    def allowed(self, subspace: Subspace) -> _Vertex:
+        """Whole rows of a subspace inside the limits, best sum first; none without limits."""
+        allows, rows = self._seen.allows, np.zeros((0, subspace.n_free))
+        if allows is not None:
+            rows = self._draw_allowed(subspace, allows)
+        scores = np.zeros(len(rows))
+        for key, columns in self.model.tree.path(subspace).items():
+            scores += evaluate(self._bound(key), rows[:, list(columns)])
+        order = np.argsort(-scores, kind="stable")
+        return _Vertex(rows[order], scores[order])
+
+    def _draw_allowed(self, subspace: Subspace, allows: Allows) -> Array:
+        """Rows inside the limits: around the subspace's best ones first, then uniform ones."""
+        box, drawn = Box(subspace), []
+        order = np.argsort(-self._seen.y, kind="stable")
+        here = [at for at in order if self._seen.subspaces[at].index == subspace.index]
+        for at in here[:3]:
+            drawn.append(box.perturb(np.repeat(self._seen.x[at][None], N_AROUND, 0), self._rng))
+        drawn.append(box.sample(N_DRAWS, self._rng))
+        inside = (row for row in np.concatenate(drawn) if allows(subspace, row))
+        rows = list(itertools.islice(inside, N_ALLOWED))
+        return np.array(rows).reshape(len(rows), subspace.n_free)
 
     def _best_rows(self, key: Key) -> Iterator[Array]:
         """The vertex' parameters in the best three configs that pass it."""
@@ -142,28 +175,48 @@ def best_path(bounds: VertexBounds, is_taken: IsTaken, rng: Generator) -> Found 
         for subspace in _candidate_subspaces(bounds, rng)
     ]
     for _, subspace in sorted(paths, key=lambda one: -one[0]):
-        for x, score in _configs(bounds, subspace):
-            if not is_taken(subspace, x):
-                return Found(subspace, x, score)
+        found = _best_config(bounds, subspace, is_taken)
+        if found is not None:
+            return found
     return None
 
 
+def _best_config(bounds: VertexBounds, subspace: Subspace, is_taken: IsTaken) -> Found | None:
+    """The untried config of a path with the largest sum, as far as it can be found."""
+    combined = itertools.islice(_configs(bounds, subspace), N_COMBINED)
+    first, score = next(combined)
+    if not is_taken(subspace, first):
+        return Found(subspace, first, score)
+    allowed = bounds.allowed(subspace)
+    whole = zip(allowed.x, map(float, allowed.scores), strict=True)
+    tops = [
+        next((Found(subspace, *one) for one in some if not is_taken(subspace, one[0])), None)
+        for some in (combined, whole)
+    ]
+    return max((top for top in tops if top), key=lambda top: top.score, default=None)
+
+
 def _configs(bounds: VertexBounds, subspace: Subspace) -> Iterator[tuple[Array, float]]:
-    """The best rows of all vertices together, then with the next best row at one of them."""
+    """Combinations of the vertices' rows, the one with the largest sum of bounds first."""
     path = bounds.model.tree.path(subspace)
-    x, total = np.zeros(subspace.n_free), 0.0
-    for key, columns in path.items():
-        x[list(columns)] = bounds[key].x[0]
-        total += float(bounds[key].scores[0])
-    variants = [(total, x)]
-    for key, columns in path.items():
-        vertex = bounds[key]
-        for row, score in zip(vertex.x[1:], vertex.scores[1:], strict=True):
-            changed = x.copy()
-            changed[list(columns)] = row
-            variants.append((total - float(vertex.scores[0]) + float(score), changed))
-    for score, row in sorted(variants, key=lambda one: -one[0]):
-        yield row, score
+    vertices = [bounds[key] for key in path]
+
+    def entry(ranks: tuple[int, ...]) -> tuple[float, tuple[int, ...]]:
+        return -sum(float(v.scores[r]) for v, r in zip(vertices, ranks, strict=True)), ranks
+
+    heap = [entry((0,) * len(vertices))]
+    met = {heap[0][1]}
+    while heap:
+        negative, ranks = heapq.heappop(heap)
+        x = np.zeros(subspace.n_free)
+        for columns, vertex, rank in zip(path.values(), vertices, ranks, strict=True):
+            x[list(columns)] = vertex.x[rank]
+        yield x, -negative
+        for at, vertex in enumerate(vertices):
+            after = (*ranks[:at], ranks[at] + 1, *ranks[at + 1 :])
+            if after[at] < len(vertex.scores) and after not in met:
+                met.add(after)
+                heapq.heappush(heap, entry(after))
 
 
 def _candidate_subspaces(bounds: VertexBounds, rng: Generator) -> list[Subspace]:

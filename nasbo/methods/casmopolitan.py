@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -13,11 +14,12 @@ from nasbo.acquisition import Found, log_ei
 from nasbo.acquisition.box import Box
 from nasbo.acquisition.improvement import score_rows
 from nasbo.acquisition.neighbours import structural_neighbours
+from nasbo.history import config_key
 from nasbo.methods.ascent import maximise_score
-from nasbo.methods.base import Method, Suggestion, Task
+from nasbo.methods.base import Method, Suggestion, Task, draw_anywhere
 from nasbo.methods.modelled import IsTaken, Taken
 from nasbo.methods.options import check_count
-from nasbo.methods.trust_region import Rules, Run, TrustRegion, count_choices, replay
+from nasbo.methods.trust_region import Rules, Run, TrustRegion, begin, count_choices, replay
 from nasbo.space import Config, Space, Subspace
 from nasbo.surrogates.base import Observations
 from nasbo.surrogates.mixed import MixedGP
@@ -30,6 +32,8 @@ N_NEIGHBOURS = 32
 N_CLIMBS = 3
 N_CLIMBED_SUBSPACES = 3
 N_RESTART = 256
+N_LAST = 2048
+"""So many configs are drawn in a region before it is said that it has no untried one."""
 UCB_SDS = 1.96
 MIN_BESTS = 3
 """Ended runs that it takes to learn the global GP's hyperparameters; before, the prior's serve."""
@@ -41,10 +45,10 @@ class Casmopolitan(Method):
     A GP with the mixed kernel learns from the present run; log-EI is maximised near its best
     config, in a Hamming ball of choices and a box of numbers, by taking turns between one-change
     neighbours and gradient ascent. Integers are numbers that snap to their levels. The region
-    grows after successes, shrinks after failures, and when it is too small a new run begins, where
-    a global GP over the best configs of the ended runs has its largest UCB. All of that is
-    rebuilt from the history. On a tree the region goes over the active parameters (see
-    ``TrustRegion``).
+    grows after successes, shrinks after failures, and when it is too small, or nothing untried is
+    left inside, a new run begins, where a global GP over the best configs of the ended runs has its
+    largest UCB. All of that is rebuilt from the history. On a tree the region goes over the active
+    parameters (see ``TrustRegion``).
 
     Departures from the authors' code: log-EI instead of augmented EI, standardised scores instead
     of a copula, and a region of choices ends below one change instead of at one.
@@ -72,8 +76,23 @@ class Casmopolitan(Method):
     def propose(self, task: Task) -> list[Suggestion]:
         owners = [trial.info.get("run") for trial, _ in task.rows]
         runs = replay([score for _, score in task.rows], self.rules, owners)
-        seen = _some(task.observations, runs[-1].rows)
         is_taken = Taken(task)
+        chosen = self._of_run(runs, task, is_taken)
+        while len(chosen) < task.n:
+            # Nothing untried is left in the region: the next run begins, and says so in its info.
+            runs = [*runs, begin(self.rules)]
+            taken = task.taken.copy()
+            taken.update(config_key(one.config) for one in chosen)
+            rest = replace(task, n=task.n - len(chosen), taken=taken)
+            more = self._restart(runs, rest, is_taken)
+            if not more:
+                break
+            chosen += more
+        return chosen
+
+    def _of_run(self, runs: Sequence[Run], task: Task, is_taken: Taken) -> list[Suggestion]:
+        """Configs of the present run, as many as its region has."""
+        seen = _some(task.observations, runs[-1].rows)
         if len(seen) == 0:
             return self._restart(runs, task, is_taken)
         best = int(np.argmax(seen.y))
@@ -98,6 +117,7 @@ class Casmopolitan(Method):
         subspaces = [self.space.subspace_of(config) for config in task.pending]
         places = [s.encode(c) for s, c in zip(subspaces, task.pending, strict=True)]
         model = model.with_pending(subspaces, places)
+        region = region.weighted(model.box_weights(region.subspace))
         chosen: list[Suggestion] = []
         while len(chosen) < task.n:
             found = _search(model, region, task, is_taken)
@@ -114,9 +134,11 @@ class Casmopolitan(Method):
     ) -> list[Suggestion]:
         """Configs drawn inside the region of a run that has just begun."""
         chosen: list[Suggestion] = []
-        for _ in range(50 * task.n):
+        for _ in range(N_LAST):
+            if len(chosen) == task.n:
+                break
             subspace, x = _place(self.space, region.sample(task.rng))
-            if len(chosen) < task.n and not is_taken(subspace, x):
+            if not is_taken(subspace, x):
                 is_taken.add(subspace, x)
                 chosen.append(Suggestion(subspace.decode(x), "model", dict(info)))
         return chosen
@@ -127,7 +149,10 @@ class Casmopolitan(Method):
         places = [_place(self.space, self.space.sample(task.rng)) for _ in range(N_RESTART)]
         places = [place for place in places if not is_taken(*place)]
         if not places:
-            return []
+            last = draw_anywhere(self.space, task.taken, task.rng)
+            if last is None:
+                return []
+            places = [_place(self.space, last)]
         with torch.no_grad():
             batches = [(s, torch.from_numpy(x[None])) for s, x in places]
             mean, variance = model.posteriors(batches)
@@ -143,7 +168,7 @@ class Casmopolitan(Method):
     def _global_model(self, runs: Sequence[Run], observations: Observations) -> MixedGP:
         """A GP over the best config of every run that has ended."""
         y = observations.y
-        places = [max(run.rows, key=lambda at: float(y[at])) for run in runs[:-1]]
+        places = [max(run.rows, key=lambda at: float(y[at])) for run in runs[:-1] if run.rows]
         z = torch.from_numpy((y[places] - y.mean()) / max(float(y.std()), 1e-12))
         subspaces = [observations.subspaces[at] for at in places]
         x = [observations.x[at] for at in places]
@@ -157,8 +182,8 @@ class Casmopolitan(Method):
 
 
 def _search(model: MixedGP, region: TrustRegion, task: Task, is_taken: IsTaken) -> Found | None:
-    """The untried config of the largest log-EI in the region."""
-    pools = _candidates(region, task)
+    """The untried config of the largest log-EI in the region; ``None`` where none is left."""
+    pools = _candidates(region, task, N_SAMPLES)
     scores = score_rows(model, pools)
     tops = sorted(range(len(pools)), key=lambda at: -float(scores[at].max()))[:N_CLIMBED_SUBSPACES]
     found = []
@@ -168,36 +193,46 @@ def _search(model: MixedGP, region: TrustRegion, task: Task, is_taken: IsTaken) 
         if subspace.index == region.subspace.index:
             starts = np.concatenate([starts, subspace.encode(region.config)[None]])
         found.append(_climb(model, region, (subspace, starts), is_taken))
-    rest = [
+    best = max((one for one in found if one is not None), key=_score, default=None)
+    best = best or _best_untried(pools, scores, is_taken)
+    if best is None:  # hardly anything is left, or little is inside the limits: look closely
+        pools = _candidates(region, task, N_LAST)
+        best = _best_untried(pools, score_rows(model, pools), is_taken)
+    return best
+
+
+def _best_untried(
+    pools: Sequence[Place], scores: Sequence[Array], is_taken: IsTaken
+) -> Found | None:
+    rows = [
         Found(subspace, row, float(score))
         for (subspace, x), some in zip(pools, scores, strict=True)
         for row, score in zip(x, some, strict=True)
     ]
-    best = max((one for one in found if one is not None), key=_score, default=None)
-    if best is not None:
-        return best
-    untried = (one for one in sorted(rest, key=_score)[::-1] if not is_taken(one.subspace, one.x))
-    return next(untried, None)
+    rows = sorted(rows, key=_score)[::-1]
+    return next((one for one in rows if not is_taken(one.subspace, one.x)), None)
 
 
 def _score(found: Found) -> float:
     return found.score
 
 
-def _candidates(region: TrustRegion, task: Task) -> list[Place]:
-    """Rows drawn inside the region by subspace, and those one structural change from its centre."""
+def _candidates(region: TrustRegion, task: Task, n: int) -> list[Place]:
+    """Different rows inside the region by subspace: drawn ones, and structural neighbours."""
     space = region.space
     if space.n_subspaces == 1:
-        return [(region.subspace, region.rows(N_SAMPLES, task.rng))]
-    configs = [region.sample(task.rng) for _ in range(N_SAMPLES // 2)]
+        return [(region.subspace, np.unique(region.rows(n, task.rng), axis=0))]
+    configs = [region.sample(task.rng) for _ in range(n // 2)]
     if region.radius:
         near = list(structural_neighbours(space, region.subspace, region.config, task.rng))
         configs += [near[at] for at in task.rng.permutation(len(near))[:N_NEIGHBOURS]]
-    pools = {region.subspace.index: (region.subspace, [region.rows(N_SAMPLES // 2, task.rng)])}
+    pools = {region.subspace.index: (region.subspace, [region.rows(n // 2, task.rng)])}
     for config in configs:
         subspace, x = _place(space, config)
         pools.setdefault(subspace.index, (subspace, []))[1].append(x[None])
-    return [(subspace, np.concatenate(rows)) for subspace, rows in pools.values()]
+    places = [(subspace, np.unique(np.concatenate(x), axis=0)) for subspace, x in pools.values()]
+    inside = [(subspace, x[region.region(Box(subspace)).contains(x)]) for subspace, x in places]
+    return [(subspace, x) for subspace, x in inside if len(x)]
 
 
 def _climb(model: MixedGP, region: TrustRegion, place: Place, is_taken: IsTaken) -> Found | None:
@@ -209,7 +244,7 @@ def _climb(model: MixedGP, region: TrustRegion, place: Place, is_taken: IsTaken)
         mean, variance = model.posterior(subspace, rows)
         return log_ei(mean, variance, model.incumbent())
 
-    inside = region.region(box, model.box_weights(subspace))
+    inside = region.region(box)
     rows, scores = maximise_score(box, score, starts, inside)
     for row, value in zip(rows, scores, strict=True):
         if not is_taken(subspace, row):

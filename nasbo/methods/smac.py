@@ -14,6 +14,7 @@ from nasbo.history import config_key
 from nasbo.methods.base import Method, Suggestion, Task
 from nasbo.methods.flattened import FlatParameter, flat_name, flatten, from_flat, levels_of
 from nasbo.methods.optional import import_optional
+from nasbo.methods.recombined import recombined
 from nasbo.space import Config, Parameter, Space, Value
 from nasbo.surrogates.vertices import Key, walk
 
@@ -27,7 +28,8 @@ class Smac(Method):
 
     The tree becomes a ConfigSpace with its conditions; inactive parameters get SMAC's own
     imputation. The run history is rebuilt for every call; running configs are in it as running,
-    so that they are not suggested again.
+    so that they are not suggested again. Where it asks only for configs outside the limits, their
+    values are put together anew.
 
     Args:
         space: what to search.
@@ -44,6 +46,7 @@ class Smac(Method):
     def propose(self, task: Task) -> list[Suggestion]:
         taken = task.taken.copy()
         chosen: list[Suggestion] = []
+        rejected: list[Config] = []
         with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
             # SMAC takes the mean of no durations for a line of its log.
             warnings.simplefilter("ignore", RuntimeWarning)
@@ -52,10 +55,13 @@ class Smac(Method):
             while len(chosen) < task.n and tries:
                 tries -= 1
                 config = self._from_smac(facade.ask().config)
-                if config_key(config) not in taken:
-                    taken.add(config_key(config))
-                    chosen.append(Suggestion(config))
-        return chosen
+                if config_key(config) in taken:
+                    rejected.append(config)
+                    continue
+                taken.add(config_key(config))
+                chosen.append(Suggestion(config))
+        missing = task.n - len(chosen)
+        return chosen + recombined(self.space, rejected, taken, missing, task.rng)
 
     def _facade(self, task: Task, folder: str) -> Any:
         smac, space = self._smac, self._config_space(task.torch_seed)

@@ -10,6 +10,7 @@ from nasbo.methods.base import Method, Suggestion, Task
 from nasbo.methods.flattened import flat_name, flatten, from_flat, levels_of
 from nasbo.methods.optional import import_optional
 from nasbo.methods.options import check_switch
+from nasbo.methods.recombined import recombined
 from nasbo.space import Config, Parameter, Space, Value
 from nasbo.surrogates.vertices import Key, walk
 
@@ -20,7 +21,8 @@ class Tpe(Method):
     """TPE (Bergstra et al. 2011) as Optuna has it, over the tree, parameter by parameter.
 
     The study is rebuilt from the history for every call. Running configs count as bad (the
-    constant liar).
+    constant liar). Where it asks only for configs that are known or outside the limits, their
+    values are put together anew.
 
     Args:
         space: what to search.
@@ -40,15 +42,19 @@ class Tpe(Method):
         study = self._study(task)
         taken = task.taken.copy()
         chosen: list[Suggestion] = []
+        rejected: list[Config] = []
         tries = _TRIES * task.n
         while len(chosen) < task.n and tries:
             tries -= 1
             # A repeated config stays in the study as running: that turns the sampler away from it.
             config = self._ask(study.ask())
-            if config_key(config) not in taken:
-                taken.add(config_key(config))
-                chosen.append(Suggestion(config))
-        return chosen
+            if config_key(config) in taken:
+                rejected.append(config)
+                continue
+            taken.add(config_key(config))
+            chosen.append(Suggestion(config))
+        missing = task.n - len(chosen)
+        return chosen + recombined(self.space, rejected, taken, missing, task.rng)
 
     def _study(self, task: Task) -> Any:
         optuna = self._optuna

@@ -19,6 +19,8 @@ Array = NDArray[np.float64]
 
 MOVED_NUMBERS = 20
 """So many numbers of a config are drawn anew in the mean; all where there are fewer."""
+SLACK = 1e-9
+"""Levels that are further outside the box than this give way to the centre's."""
 
 
 @dataclass(frozen=True)
@@ -74,21 +76,25 @@ def replay(
         rules: how regions grow and shrink.
         owners: number of the run that suggested each of them, ``None`` where none did. What a run
             has suggested and only comes in after its end is still its own, and begins no new one.
+            A run that follows the present one says that nothing untried was left in its region.
     """
-    runs = [_begin(rules)]
+    runs = [begin(rules)]
     for at, score in enumerate(scores):
         owner = owners[at] if owners is not None else None
         if owner is not None and owner < len(runs) - 1:
             runs[owner] = _with_row(runs[owner], score, at)
             continue
+        while owner is not None and owner >= len(runs):
+            runs.append(begin(rules))
         runs[-1] = _after(runs[-1], score, at, rules)
         is_gone = runs[-1].length < rules.length_min or (rules.n_choices and runs[-1].radius < 1)
         if is_gone:
-            runs.append(_begin(rules))
+            runs.append(begin(rules))
     return runs
 
 
-def _begin(rules: Rules) -> Run:
+def begin(rules: Rules) -> Run:
+    """A run without scores."""
     radius = min(rules.radius_start, rules.radius_max, rules.n_choices)
     return Run(rules.length_start, radius)
 
@@ -154,15 +160,31 @@ class TrustRegion:
         centre: the best config.
         length: side of the box.
         radius: how many choices may differ.
+        weights: of the box' sides, by the parameters of the centre's subspace, shape (n_free,); all
+            are equal where none are given.
     """
 
-    def __init__(self, space: Space, centre: Config, length: float, radius: int) -> None:
+    def __init__(
+        self,
+        space: Space,
+        centre: Config,
+        length: float,
+        radius: int,
+        weights: Array | None = None,
+    ) -> None:
         self.space, self.length, self.radius = space, length, radius
         self.config = centre
         self.subspace = space.subspace_of(centre)
         self.centre = values_of(self.subspace, centre)
         self._parameters = {(s.name, s.index): s.parameter for s in self.subspace.free}
         self._choices = [slot for slot in self.subspace.slots if _is_choice(slot.parameter)]
+        weights = np.ones(len(self.subspace.free)) if weights is None else weights
+        self._weights = dict(zip(self._parameters, map(float, weights), strict=True))
+        self._home = self.region(Box(self.subspace))
+
+    def weighted(self, weights: Array) -> TrustRegion:
+        """The same with other weights of the box' sides, shape (n_free,)."""
+        return TrustRegion(self.space, self.config, self.length, self.radius, weights)
 
     def n_changes(self, subspace: Subspace, config: Config) -> int:
         """Choices of the centre that the config has too, with another value."""
@@ -177,35 +199,33 @@ class TrustRegion:
         for at in rng.permutation(len(self._choices))[:n]:
             slot = self._choices[at]
             values[slot.name, slot.index] = slot.parameter.sample(rng)
-        numbers = [slot for slot in self.subspace.free if slot.parameter.is_number]
-        for slot in numbers:
+        free = self.subspace.free
+        numbers = [at for at, slot in enumerate(free) if slot.parameter.is_number]
+        for at in numbers:
             if rng.random() < MOVED_NUMBERS / len(numbers):
-                here = slot.parameter.to_unit(self.centre[slot.name, slot.index])
-                unit = here + self.length * (float(rng.random()) - 0.5)
-                values[slot.name, slot.index] = slot.parameter.from_unit(unit)
+                low, high = self._home.low[at], self._home.high[at]
+                value = free[at].parameter.from_unit(low + (high - low) * float(rng.random()))
+                if low - SLACK <= free[at].parameter.to_unit(value) <= high + SLACK:
+                    values[free[at].name, free[at].index] = value
         return complete(self.space, values, rng)
 
     def rows(self, n: int, rng: Generator) -> Array:
         """The same within the centre's own subspace, structural values kept: (n, n_free)."""
         free = self.subspace.free
         box = Box(self.subspace)
-        here = np.array([s.parameter.to_unit(self.centre[s.name, s.index]) for s in free])
+        low, high, here = self._home.low, self._home.high, self._home.centre
         is_choice = np.array([s.parameter.kind == "choice" for s in free], dtype=bool)
         n_choices, shape = int(is_choice.sum()), (n, len(free))
         changes = rng.integers(min(self.radius, n_choices) + 1, size=(n, 1))
         ranks = np.where(is_choice, rng.random(shape), 2.0).argsort(1).argsort(1)
         choices = np.where(ranks < changes, box.draw(n, rng), here)
         is_moved = rng.random(shape) < MOVED_NUMBERS / max(len(free) - n_choices, 1)
-        numbers = here + is_moved * self.length * (rng.random(shape) - 0.5)
-        return box.snap(np.where(is_choice, choices, numbers))
+        numbers = np.where(is_moved, low + (high - low) * rng.random(shape), here)
+        x = box.snap(np.where(is_choice, choices, numbers))
+        return np.where((x < low - SLACK) | (x > high + SLACK), here, x)
 
-    def region(self, box: Box, weights: Array) -> Region:
-        """The part of a subspace's box that lies inside.
-
-        Args:
-            box: of the subspace.
-            weights: relative lengths of the columns, shape (n_columns,).
-        """
+    def region(self, box: Box) -> Region:
+        """The part of a subspace's box that lies inside."""
         subspace = box.subspace
         low, high = np.zeros(box.n_columns), np.ones(box.n_columns)
         centre = np.zeros(box.n_columns)
@@ -218,7 +238,7 @@ class TrustRegion:
             if slot.parameter.kind == "choice":
                 counted.append(column)
             else:
-                reach = 0.5 * self.length * weights[column]
+                reach = 0.5 * self.length * self._weights[key]
                 low[column] = max(centre[column] - reach, 0.0)
                 high[column] = min(centre[column] + reach, 1.0)
         used = self._n_structural_changes(subspace)

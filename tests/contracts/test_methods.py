@@ -42,7 +42,8 @@ def after_design(name: str, space: Space, seed: int = 0) -> Search:
     trials = search.ask(design_size(space))
     rng = np.random.default_rng(seed)
     for config in (space.sample(rng) for _ in range(4 if space.n_subspaces == 1 else 0)):
-        search.observe(config, objective(space, config))
+        if config not in [trial.config for trial in search.trials]:
+            search.observe(config, objective(space, config))
     for trial in trials[1:-1]:
         search.tell(trial, objective(space, trial.config))
     search.tell(trials[0], float("nan"))
@@ -95,6 +96,19 @@ def test_batches_have_no_duplicates_and_hardly_any_fallback(name: str) -> None:
     asked = search.ask(6)
     check(space, search)
     assert [trial.source for trial in asked] == ["model"] * 6
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_discrete_spaces_of_which_much_is_known_hardly_need_the_fallback(name: str) -> None:
+    space = load_space(SPACES["discrete"])
+    search = Search(space, method=name, seed=1)
+    known = sorted(space.subspace(0).all_configs(), key=lambda config: objective(space, config))
+    for config in known[:70]:
+        search.observe(config, objective(space, config))
+    search.ask(2)
+    asked = [trial for _ in range(5) for trial in search.ask(2)]
+    check(space, search)
+    assert [trial.source for trial in asked].count("fallback") <= 1
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -5,8 +5,31 @@ from __future__ import annotations
 import numpy as np
 
 from nasbo.search import Search
+from nasbo.space import Config
 
 SPACE = {"x": {"type": "float", "range": [0, 1]}, "c": {"type": "choice", "range": ["a", None]}}
+
+UNIT = {"type": "float", "range": [0, 1]}
+TREE = {
+    "k": {
+        "type": "choice",
+        "range": ["a", "b"],
+        "submodule": {"a": {"x": UNIT, "y": UNIT}, "b": {"x": UNIT, "y": UNIT, "z": UNIT}},
+    }
+}
+
+
+def few(config: Config) -> bool:
+    """Whether a config of the tree is among the eighth that the limits let pass."""
+    return bool(config["x"] ** 2 + config["y"] ** 2 < 0.153)
+
+
+def check_few_are_found(search: Search, n: int) -> None:
+    """Scores lead out of the limits, and yet the configs after the design are the method's own."""
+    for _ in range(4 + n):
+        (trial,) = search.ask(1)
+        search.tell(trial, -trial.config["x"] - trial.config["y"])
+    assert [trial.source for trial in search.trials] == ["design"] * 4 + ["model"] * n
 
 
 def check_good_values_are_asked_for(search: Search) -> None:

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 import torch
 
-from nasbo.methods.addtree import VertexBounds, _BestBelow, best_path
+from nasbo.methods.addtree import VertexBounds, _BestBelow, _configs, best_path
 from nasbo.search import Search
 from nasbo.space import Space, load_space
 from nasbo.surrogates.add_tree import AddTreeGP
 from nasbo.surrogates.base import Observations
 from nasbo.surrogates.vertices import ROOT
 from tests.conftest import SPACES
+from tests.methods import taste
 
 
 def fitted(space: Space, n: int = 16) -> tuple[AddTreeGP, Observations]:
@@ -79,3 +80,20 @@ def test_lists_may_be_empty(acquisition: str) -> None:
     for trial in search.ask(5):
         search.tell(trial, float(trial.config["n"]))
     assert {trial.source for trial in search.ask(2)} == {"model"}
+
+
+def test_combinations_come_in_the_order_of_their_sums(nested_space: Space) -> None:
+    model, seen = fitted(nested_space)
+    bounds = VertexBounds(model, seen, np.random.default_rng(0))
+    subspace = next(s for s in nested_space.subspaces() if len(model.tree.path(s)) > 1)
+    sizes = [len(bounds[key].scores) for key in model.tree.path(subspace)]
+    found = list(_configs(bounds, subspace))
+    assert len(found) == math.prod(sizes)
+    scores = [score for _, score in found]
+    assert scores == sorted(scores, reverse=True)
+    assert len({tuple(x) for x, _ in found}) == len(found)
+
+
+def test_few_configs_inside_the_limits_are_found_by_the_bounds() -> None:
+    search = Search(taste.TREE, method="addtree", acquisition="ucb", limits=taste.few)
+    taste.check_few_are_found(search, 6)

@@ -14,6 +14,7 @@ from nasbo.methods.smac import Smac
 from nasbo.search import Search
 from nasbo.space import load_space
 from tests.contracts.test_methods import ROOT, objective
+from tests.methods import taste
 
 smac = pytest.importorskip("smac")
 
@@ -78,3 +79,7 @@ def test_parameters_below_a_choice_of_one_value_exist_where_it_does() -> None:
     for trial in search.ask(4):
         search.tell(trial, objective(space, trial.config))
     assert {trial.source for trial in search.ask(2)} == {"model"}
+
+
+def test_few_configs_inside_the_limits_are_found() -> None:
+    taste.check_few_are_found(Search(taste.TREE, method="smac", limits=taste.few), 8)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from nasbo.history import config_key
 from nasbo.methods.base import Task
+from nasbo.methods.recombined import recombined
 from nasbo.methods.tpe import Tpe
 from nasbo.search import Search
 from nasbo.space import Space, load_space
@@ -44,3 +46,26 @@ def test_one_seed_one_answer() -> None:
     assert first == second
     other = Task(space, task.rows, task.pending, task.taken, 2, task.rng, 6)
     assert Tpe(space).propose(other) != first
+
+
+@pytest.mark.parametrize("multivariate", [False, True])
+def test_few_configs_inside_the_limits_are_found(multivariate: bool) -> None:
+    search = Search(taste.TREE, method="tpe", multivariate=multivariate, limits=taste.few)
+    taste.check_few_are_found(search, 16)
+
+
+def test_recombined_configs_are_new_and_made_of_what_was_asked_for(nested_space: Space) -> None:
+    rng = np.random.default_rng(0)
+    rejected = [nested_space.sample(rng) for _ in range(10)]
+    taken = {config_key(config) for config in rejected}
+    before = set(taken)
+    first, second = (
+        recombined(nested_space, rejected, set(taken), 3, np.random.default_rng(1))
+        for _ in range(2)
+    )
+    assert first == second
+    assert all(0 <= one.info["redrawn"] < 0.1 for one in first)
+    assert len({config_key(one.config) for one in first} - before) == 3
+    asked = {str(value) for config in rejected for value in config.values()}
+    assert {str(value) for one in first for value in one.config.values()} <= asked
+    assert recombined(nested_space, [], taken, 3, rng) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -69,6 +70,33 @@ def test_rest_of_a_batch_belongs_to_the_run_that_suggested_it() -> None:
     assert runs[1].best == 5.0
 
 
+def test_a_config_of_the_next_run_ends_the_present_one() -> None:
+    runs = replay([1.0, 1.0, 0.0, 5.0, 2.0], RULES, [None, None, 0, 1, 0])
+    assert [run.rows for run in runs] == [(0, 1, 2, 4), (3,)]
+    assert (runs[1].length, runs[1].radius) == (0.8, 10)
+
+
+@pytest.mark.parametrize("batch", [1, 4])
+def test_a_region_that_is_used_up_gives_way_to_the_next_run(
+    batch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With one choice of two changed at most, it has 11 configs, and much more patience."""
+    near = partial(Rules, radius_start=1)
+    monkeypatch.setattr("nasbo.methods.casmopolitan.Rules", near)
+    levels = {"type": "choice", "range": list(range(6))}
+    search = Search({"a": levels, "b": levels}, method="casmopolitan")
+    for trial in search.ask(4):
+        search.tell(trial, 1.0 + trial.config["a"] + trial.config["b"])
+    while trials := search.ask(batch):
+        assert {trial.source for trial in trials} == {"model"}
+        for trial in trials:
+            search.tell(trial, 1.0 + trial.config["a"] + trial.config["b"])
+    assert len(search.trials) == 36
+    runs = [trial.info["run"] for trial in search.trials[4:]]
+    assert runs == sorted(runs)
+    assert runs[-1] >= 2
+
+
 def test_structural_integers_are_choices_however_long() -> None:
     x = {"type": "float", "range": [0, 1]}
     op = {"type": "choice", "range": ["a", "b"]}
@@ -88,28 +116,37 @@ def test_samples_lie_inside(any_space: Space) -> None:
     rng = np.random.default_rng(0)
     for _ in range(20):
         centre = any_space.sample(rng)
-        region = TrustRegion(any_space, centre, 0.2, 2)
         home = any_space.subspace_of(centre)
+        weights = np.exp(rng.normal(size=len(home.free)))
+        region = TrustRegion(any_space, centre, 0.2, 2, weights)
+        assert region.region(Box(home)).radius == 2
+        assert region.region(Box(home)).contains(region.rows(10, rng)).all()
         for _ in range(10):
             config = region.sample(rng)
             subspace = any_space.subspace_of(config)
             assert region.n_changes(subspace, config) <= 2
-            box = Box(subspace)
-            inside = region.region(box, np.full(box.n_columns, 1.5))
-            x = subspace.encode(config)
-            steps = [1 / max(s.parameter.n_levels - 1, 1) for s in subspace.free]
-            slack = np.where([s.parameter.kind == "float" for s in subspace.free], 0.0, steps)
-            assert (x >= inside.low - slack - 1e-9).all()
-            assert (x <= inside.high + slack + 1e-9).all()
-            if subspace.index == home.index:
-                assert inside.radius == 2
+            inside = region.region(Box(subspace))
+            assert inside.contains(subspace.encode(config)[None]).all()
+
+
+def test_long_and_short_sides_are_both_made_use_of() -> None:
+    unit = {"type": "float", "range": [0, 1]}
+    space = load_space({"x": unit, "y": unit, "n": {"type": "int", "range": [0, 101]}})
+    region = TrustRegion(space, {"x": 0.5, "y": 0.5, "n": 50}, 0.15, 0)
+    region, rng = region.weighted(np.array([0.2, 5.0, 5.0])), np.random.default_rng(0)
+    drawn = [region.subspace.encode(region.sample(rng)) for _ in range(200)]
+    for x in (region.rows(200, rng), np.array(drawn)):
+        assert region.region(Box(region.subspace)).contains(x).all()
+        assert (abs(x[:, 0] - 0.5) <= 0.015 + 1e-9).all()
+        assert (abs(x[:, 1:] - 0.5).max(0) > 0.35).all()
+        assert (abs(x[:, 1:] - 0.5) <= 0.375 + 1e-9).all()
 
 
 def test_a_structural_change_uses_up_a_change() -> None:
     space = load_space(SPACES["nested"])
     region = TrustRegion(space, {"top": "right", "gamma": 0.5, "flag": True}, 0.2, 1)
     left = space.subspace_of({"top": "left", "turn": 0, "gamma": 0.1, "flag": False})
-    inside = region.region(Box(left), np.ones(2))
+    inside = region.region(Box(left))
     assert inside.radius == 0
     names = [slot.name for slot in left.free]
     gamma, flag = names.index("gamma"), names.index("flag")
