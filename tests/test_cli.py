@@ -26,7 +26,7 @@ def _call(*arguments: str | Path) -> Result:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     folder = tmp_path / "run"
-    create_folder(folder, make_sweep({"space": "svm", "trainer": "own:train", "trials": 3}))
+    create_folder(folder, make_sweep({"space": "svm", "trainer": "cli_own:train", "trials": 3}))
     with Search("svm", method="attnbo", journal=folder / JOURNAL_FILE) as search:
         for trial in search.ask(3):
             search.tell(trial, float(trial.id))
@@ -186,7 +186,7 @@ def test_status_best_and_export(folder: Path) -> None:
 
 
 def test_best_of_nothing(tmp_path: Path) -> None:
-    create_folder(tmp_path / "new", make_sweep({"space": "svm", "trainer": "own:train"}))
+    create_folder(tmp_path / "new", make_sweep({"space": "svm", "trainer": "cli_own:train"}))
     for words in (["best"], ["best", "--json"]):
         result = _call(*words, tmp_path / "new")
         assert result.exit_code == 2
@@ -205,7 +205,7 @@ def test_resume_of_a_finished_sweep_shows_its_result(
 ) -> None:
     monkeypatch.chdir(folder.parent)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    (folder.parent / "own.py").write_text("def train(config):\n    return 1.0\n")
+    (folder.parent / "cli_own.py").write_text("def train(config):\n    return 1.0\n")
     result = _call("resume", folder)
     assert result.exit_code == 0
     assert "has finished, 3 of 3 trials have ended" in result.stdout
