@@ -126,7 +126,7 @@ def test_a_second_driver_is_refused_wherever_it_runs(tmp_path: Path, server: Buc
         while "starting Ray" not in drivers.log.read_text() and time.monotonic() < deadline:
             time.sleep(0.2)
         time.sleep(3)
-        second = drivers.start()
+        second = drivers.start("--option", "step_s=2")
         assert second.wait(timeout=120) == 2
         assert "is being written by process" in drivers.log.read_text()
         assert first.poll() is None
