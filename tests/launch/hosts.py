@@ -91,6 +91,7 @@ class Hosts:
         self._temporary.append(tempfile.TemporaryDirectory(prefix="nr"))
         place = self._temporary[-1].name
         own = ["--block", f"--temp-dir={place}", "--object-store-memory=80000000"]
+        own.append(f"--dashboard-agent-listen-port={free_port()}")  # another Ray may have Ray's own
         with log.open("ab") as words:
             return subprocess.Popen(
                 [str(START), role, *own, *options],

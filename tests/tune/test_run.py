@@ -115,8 +115,9 @@ def test_a_failed_twin_and_a_missing_fingerprint_keep_nothing_from_being_trained
     space = space_file(tmp_path, "x: {type: choice, range: [0, 1, 2, 9]}\n")
     make(
         tmp_path / "s", space, trainer="tests.tune.shapes:train", trials=10, slots=1, batch=1,
-        max_failures=0,
+        max_failures=0, seed=11,
     )  # fmt: skip
+    # With this seed 0 comes before 1 and 2, who would answer for it.
     history = run(tmp_path / "s").history
     ended = {t.config["x"]: t for t in history.trials}
     assert {x: t.state for x, t in ended.items()} == {
