@@ -3,6 +3,8 @@
 ``Search`` is the ask/tell face and needs no Ray; ``nasbo.tune`` holds the Ray Tune searcher.
 """
 
+import warnings
+
 from nasbo.errors import ConfigError, JournalError, NasboError, SpaceError, SweepError
 from nasbo.history import History, Trial
 from nasbo.loop import run_loop
@@ -11,6 +13,9 @@ from nasbo.search import Search
 from nasbo.space import Config, Space, Subspace, load_space
 
 __version__ = "0.1.0"
+
+# torch tells users of gpytorch what only its developers can change.
+warnings.filterwarnings("ignore", r".torch\.jit\.script. is deprecated", FutureWarning)
 
 __all__ = [
     "METHODS",

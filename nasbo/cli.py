@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import click
@@ -14,20 +13,18 @@ CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 class _Group(click.Group):
-    """Turns the errors that a user can mend into one line and exit code 2."""
+    """Turns the errors that a user can mend into one line and their exit code."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except NasboError as error:
             click.echo(f"nasbo: {error}", err=True)
-            ctx.exit(2)
+            ctx.exit(error.exit_code)
 
 
 def main() -> None:
     """Entry point of the console script."""
-    # torch tells users of gpytorch what only its developers can change.
-    warnings.filterwarnings("ignore", category=FutureWarning, module="torch")
     cli(prog_name="nasbo")
 
 

@@ -6,7 +6,13 @@ from typing import Any
 
 
 class NasboError(Exception):
-    """Base of all errors that a user can cause and mend."""
+    """Base of all errors that a user can cause and mend.
+
+    Attributes:
+        exit_code: of a command that ends with it.
+    """
+
+    exit_code = 2
 
 
 class SpaceError(NasboError):
@@ -23,6 +29,12 @@ class JournalError(NasboError):
 
 class SweepError(NasboError):
     """A sweep whose settings, folder or trainer cannot be used."""
+
+
+class ClusterError(SweepError):
+    """A Ray that cannot be reached or started: no fault of the sweep, which can be resumed."""
+
+    exit_code = 3
 
 
 def shorten(value: Any, size: int = 60) -> str:

@@ -60,7 +60,7 @@ def test_length_is_that_of_the_slowest_slot() -> None:
     assert (length.n_trainings, length.slots) == (5, 2)
     assert "about 9 s (9 s to 9 s) for 5 trainings on 2 slots" in describe_length(length)
     assert sweep_length(Forecast(1, 1, {"params": [3.0]}), sweep(), SPACE) is None
-    assert "does not predict 'seconds'" in describe_length(None)
+    assert "no summary(config) with 'seconds'" in describe_length(None)
 
 
 @pytest.mark.parametrize(

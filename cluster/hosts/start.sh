@@ -2,6 +2,7 @@
 # Start Ray on this host. What follows the word goes to `ray start`, for example
 #   ./start.sh head --num-cpus=0
 #   ./start.sh worker --resources='{"spot": 1}'
+#   ./start.sh stop
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -29,6 +30,7 @@ case $role in
     echo "then:      nasbo launch SWEEP.yaml --on http://127.0.0.1:$DASHBOARD_PORT --dir DIR"
     exec ray start --head --node-ip-address="$HEAD_ADDRESS" --port="$RAY_PORT" \
       --include-dashboard=true --dashboard-host=127.0.0.1 --dashboard-port="$DASHBOARD_PORT" \
+      --dashboard-agent-listen-port="${AGENT_PORT:-52365}" \
       --metrics-export-port="$METRICS_PORT" --disable-usage-stats "$@"
     ;;
   worker)
@@ -38,10 +40,20 @@ case $role in
     fi
     chmod 600 "$TOKEN_FILE"
     exec ray start --address="$HEAD_ADDRESS:$RAY_PORT" --metrics-export-port="$METRICS_PORT" \
-      --disable-usage-stats "$@"
+      --dashboard-agent-listen-port="${AGENT_PORT:-52365}" --disable-usage-stats "$@"
+    ;;
+  stop)
+    # `ray stop` would end every Ray of this user; these are the processes of this cluster.
+    processes="--gcs(-address=[^ ]*:|_server_port=)$RAY_PORT( |\$)"
+    pkill -TERM -u "$(id -u)" -f -- "$processes" || exit 0
+    for _ in $(seq 20); do
+      pgrep -u "$(id -u)" -f -- "$processes" >/dev/null || exit 0
+      sleep 0.5
+    done
+    pkill -KILL -u "$(id -u)" -f -- "$processes" || true
     ;;
   *)
-    echo "usage: start.sh head|worker [options of ray start]" >&2
+    echo "usage: start.sh head|worker [options of ray start], or start.sh stop" >&2
     exit 2
     ;;
 esac

@@ -248,7 +248,10 @@ def status(folder: Path, as_json: bool, is_watched: bool, interval_s: float) -> 
         return
     best = found.pop("best")
     for key, value in found.items():
-        click.echo(f"{key:<10} {value}")
+        if isinstance(value, dict):  # counts by cause
+            value = ", ".join(f"{name} {n}" for name, n in value.items())
+        if value != "":
+            click.echo(f"{key:<10} {value}")
     if best:
         click.echo(f"{'best':<10} {best['value']:.6g} (trial {best['trial']})")
 

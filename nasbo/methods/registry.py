@@ -42,7 +42,7 @@ METHODS: dict[str, Entry] = {
     ),
     "attnbo": Entry(
         "nasbo.methods.attnbo:AttnBO",
-        "one attention deep-kernel GP over all subspaces, log-EI in each of them",
+        "one GP over all subspaces with attention between their units, log-EI in each of them",
         "Modeling All Response Surfaces in One for Conditional Search Spaces, AAAI 2025",
     ),
     "bandits": Entry(

@@ -18,7 +18,9 @@ def describe_forecast(forecast: Forecast, what: str, limits: str = "") -> Render
         kept = f"{forecast.n_allowed} of {forecast.n_drawn} drawn configs ({share:.1%})"
         parts.append(Text(f"constraints: {limits}: kept by {kept}"))
     if not forecast.numbers:
-        parts.append(Text("the trainer's summary has no numbers: nothing is known beforehand"))
+        parts.append(
+            Text("nothing is known beforehand: the trainer has no summary(config) with numbers")
+        )
         return Group(*parts)
     table = Table(box=None, header_style="bold")
     for name in ("per trial", *SHARES):
@@ -31,7 +33,7 @@ def describe_forecast(forecast: Forecast, what: str, limits: str = "") -> Render
 def describe_length(length: Length | None) -> str:
     """How long the sweep will take, in words."""
     if length is None:
-        return f"length: unknown, as the trainer's summary does not predict {SECONDS!r}"
+        return f"length: unknown, as the trainer has no summary(config) with {SECONDS!r}"
     low, median, high = map(duration, (length.low_s, length.median_s, length.high_s))
     return (
         f"length: about {median} ({low} to {high}) for {length.n_trainings} trainings on "

@@ -14,7 +14,7 @@ from typing import Any
 import ray
 from ray.job_config import JobConfig
 
-from nasbo.errors import SweepError
+from nasbo.errors import ClusterError, SweepError
 from nasbo.sweep import Sweep
 from nasbo.tune.nodes import NodeCheck, alive_nodes, check_nodes, room
 from nasbo.tune.shipping import is_local_code, runtime_env
@@ -54,7 +54,7 @@ def connect(sweep: Sweep, metadata: Mapping[str, str] | None = None) -> Iterator
     try:
         context = _init(sweep, address, JobConfig(metadata=dict(metadata or {})))
     except Exception as error:  # Ray has no class of its own for a start that took too long
-        raise SweepError(f"no Ray at {address}: {error}") from error
+        raise ClusterError(f"no Ray at {address}: {error}") from error
     protect_token()
     try:
         _check_resources(sweep)

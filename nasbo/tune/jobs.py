@@ -6,11 +6,13 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
+from ray.exceptions import RayError
 from ray.job_submission import JobDetails, JobSubmissionClient
 
-from nasbo.errors import SweepError
-from nasbo.tune.token import protect_token, token_file
+from nasbo.errors import ClusterError, SweepError
+from nasbo.tune.token import protect_token, read_variables, token_file
 
 
 def open_jobs(address: str) -> Jobs:
@@ -21,16 +23,18 @@ def open_jobs(address: str) -> Jobs:
             ``auto``) from one of its hosts.
 
     Raises:
-        SweepError: nobody answers there, or the token is not accepted.
+        ClusterError: nobody answers there, or the token is not accepted.
     """
     use_token()
     try:
         return Jobs(JobSubmissionClient(address))
-    except (ConnectionError, RuntimeError, ValueError) as error:
+    except (ConnectionError, RayError, RuntimeError, ValueError) as error:
         first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise SweepError(
-            f"no Ray jobs at {address}: {first}. The dashboard listens on its head's loopback: "
-            "ssh -N -L 8265:127.0.0.1:8265 HEAD, then --on http://127.0.0.1:8265"
+        port = urlsplit(address).port or 8265 if "//" in address else 8265
+        raise ClusterError(
+            f"no Ray jobs at {address}: {first.rstrip('.')}. The dashboard listens on its head's "
+            f"loopback: ssh -N -L {port}:127.0.0.1:{port} HEAD, then --on http://127.0.0.1:{port}; "
+            f"the token of the cluster must lie in {token_file()}"
         ) from error
 
 
@@ -39,6 +43,7 @@ def use_token() -> None:
     if "RAY_AUTH_TOKEN" in os.environ or token_file().is_file():
         os.environ.setdefault("RAY_AUTH_MODE", "token")
         protect_token()
+        read_variables()
 
 
 class Jobs:
@@ -52,8 +57,11 @@ class Jobs:
         """Submit a job; the working directory is packed and uploaded."""
         try:
             self._client.submit_job(**job)
-        except (RuntimeError, ValueError) as error:
-            raise SweepError(f"the job was refused: {error}") from error
+        except (RayError, RuntimeError, ValueError) as error:
+            words = str(error).rstrip(".")
+            if "No available agent" in words:
+                words += " (if that stays so, another Ray on the head holds the port of its agent)"
+            raise SweepError(f"the job was refused: {words}") from error
 
     def status(self, job_id: str) -> str:
         """Ray's word for where a job stands; ``GONE`` if the cluster does not know it (anymore)."""

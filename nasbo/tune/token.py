@@ -37,10 +37,10 @@ def require_token() -> None:
         return
     if "RAY_AUTH_TOKEN" not in os.environ:
         _make_token(token_file())
-    _read_variables()
+    read_variables()
 
 
-def _read_variables() -> None:
+def read_variables() -> None:
     """Have Ray read again what it read when it was imported."""
     config: Any = getattr(ray._raylet, "Config", None)  # what Ray's own start does
     if config is not None:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import jsonschema
@@ -13,6 +17,7 @@ import yaml
 
 from nasbo.errors import SweepError
 from nasbo.launch.recipes import RECIPES, count, fill, read_values
+from tests.launch.hosts import ROOT
 
 SPEC = importlib.util.find_spec("ray")
 assert SPEC is not None
@@ -109,3 +114,24 @@ def test_every_placeholder_has_a_value() -> None:
 def test_every_recipe_has_a_readme_that_is_listed(name: str) -> None:
     assert len((RECIPES / name / "README.md").read_text()) > 100
     assert f"({name}/README.md)" in (RECIPES / "README.md").read_text()
+
+
+def test_stop_ends_the_processes_of_its_own_cluster_only(tmp_path: Path) -> None:
+    """As Ray names them; `ray stop` would end those of every cluster."""
+    (tmp_path / "cluster.env").write_text(
+        "HEAD_ADDRESS=10.0.0.1\nRAY_PORT=45671\nTOKEN_FILE=/nowhere\n"
+    )
+    names = ("--gcs-address=10.0.0.1:45671", "--gcs_server_port=45671", "--gcs-address=a:456712")
+    code = "import time; time.sleep(60)"
+    started = [subprocess.Popen([sys.executable, "-c", code, name, "last"]) for name in names]
+    try:
+        environment = {**os.environ, "NASBO_CLUSTER_ENV": str(tmp_path / "cluster.env")}
+        script = ROOT / "cluster" / "hosts" / "start.sh"
+        assert subprocess.run([script, "stop"], env=environment).returncode == 0
+        assert [process.wait(timeout=20) for process in started[:2]] == [-signal.SIGTERM] * 2
+        assert started[2].poll() is None
+        assert subprocess.run([script, "stop"], env=environment).returncode == 0
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
