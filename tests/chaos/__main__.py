@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import sys
 import tempfile
 from pathlib import Path
@@ -36,11 +37,15 @@ def main() -> int:
             console.print(f"disk: {dict(found.faults)}, clean: {found.is_clean}")
             total += found
         if chosen.only in (None, "drivers"):
-            for seed in range(chosen.seeds):
+            wanted, n_kills = chosen.seeds * chosen.driver_kills, 0
+            for seed in itertools.count():
+                if n_kills >= wanted:  # a sweep may come to its end before its last kill
+                    break
                 found = kill_drivers(
                     Path(place) / f"d{seed}", seed, chosen.driver_kills, 36, "attnbo"
                 )
                 console.print(f"seed {seed}: {dict(found.faults)}, clean: {found.is_clean}")
+                n_kills += sum(n for kind, n in found.faults.items() if kind.startswith("driver"))
                 total += found
         if chosen.only in (None, "nodes"):
             found, delays = break_nodes(Path(place) / "nodes", 0, chosen.node_faults, 240)
