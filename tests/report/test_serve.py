@@ -98,13 +98,13 @@ def test_serving_tells_where_and_ends_with_ctrl_c(
 
 def test_served_beside_a_sweep_and_gone_with_it(folder: Path) -> None:
     with served_report(folder, 0) as url:
-        with urllib.request.urlopen(url, timeout=60) as answer:
+        with urllib.request.urlopen(url, timeout=300) as answer:
             assert "Sweep sample" in answer.read().decode()
         taken = int(url.rstrip("/").rpartition(":")[2])
         with pytest.raises(NasboError, match=f"on port {taken}"), served_report(folder, taken):
             pass
     with pytest.raises(OSError, match="refused"):
-        urllib.request.urlopen(url, timeout=60)
+        urllib.request.urlopen(url, timeout=300)
 
 
 def test_served_report_ends_with_a_process_that_is_killed(folder: Path) -> None:
@@ -120,7 +120,7 @@ def test_served_report_ends_with_a_process_that_is_killed(folder: Path) -> None:
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         try:
-            urllib.request.urlopen(url, timeout=60).close()
+            urllib.request.urlopen(url, timeout=300).close()
         except OSError:
             return
         time.sleep(0.1)

@@ -16,7 +16,7 @@ from nasbo.tune.token import LOOPBACK_VARIABLE, MODE_VARIABLE, on_loopback, requ
 
 @pytest.fixture(autouse=True)
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(token, "_read_variables", lambda: None)  # another Ray may run here
+    monkeypatch.setattr(token, "read_variables", lambda: None)  # another Ray may run here
     monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(tmp_path / "own" / "token"))
     monkeypatch.setenv(MODE_VARIABLE, "")
     monkeypatch.delenv(MODE_VARIABLE)
