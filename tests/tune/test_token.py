@@ -75,9 +75,7 @@ with connect(Sweep(space="svm", trainer="m:f", address="local", slots=1)):
 
 
 @pytest.mark.ray
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks at sockets of Linux")
 def test_nobody_else_can_reach_a_local_ray(tmp_path: Path) -> None:
-    pytest.importorskip("psutil")
     root = Path(__file__).resolve().parents[2]
     done = subprocess.run(
         [sys.executable, "-c", LOCAL], capture_output=True, text=True, check=False, cwd=root,
