@@ -1,19 +1,44 @@
-"""Configs that may not be suggested come in; one that may, made of their values, goes out."""
+"""A method that is asked for one config after the other comes in; untried configs go out."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from numpy.random import Generator
 
 from nasbo.acquisition.neighbours import complete, values_of
 from nasbo.history import config_key
-from nasbo.methods.base import Suggestion
+from nasbo.methods.base import Suggestion, Task
 from nasbo.space import Config, Space
 
+TRIES = 20
+"""So often a method is asked for each config that is wanted."""
 N_RECOMBINED = 400
 MAX_REDRAWN = 0.6
 """The last ones have this share of their values drawn anew, the first ones none."""
+
+
+def ask_untried(space: Space, task: Task, ask: Callable[[], Config]) -> list[Suggestion]:
+    """The untried ones of what a method asks for, and then of its values put together anew.
+
+    Args:
+        space: of the configs.
+        task: what is wanted and what is taken.
+        ask: the method's next config; it may repeat itself.
+    """
+    taken = task.taken.copy()
+    chosen: list[Suggestion] = []
+    rejected: list[Config] = []
+    for _ in range(TRIES * task.n):
+        if len(chosen) == task.n:
+            break
+        config = ask()
+        if config_key(config) in taken:
+            rejected.append(config)
+            continue
+        taken.add(config_key(config))
+        chosen.append(Suggestion(config))
+    return chosen + recombined(space, rejected, taken, task.n - len(chosen), task.rng)
 
 
 def recombined(

@@ -10,15 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from nasbo.history import config_key
 from nasbo.methods.base import Method, Suggestion, Task
 from nasbo.methods.flattened import FlatParameter, flat_name, flatten, from_flat, levels_of
 from nasbo.methods.optional import import_optional
-from nasbo.methods.recombined import recombined
+from nasbo.methods.recombined import TRIES, ask_untried
 from nasbo.space import Config, Parameter, Space, Value
 from nasbo.surrogates.vertices import Key, walk
 
-_TRIES = 20
 _SEED_OF_TRIALS = 0
 """SMAC gives every trial of a deterministic scenario this seed."""
 
@@ -44,24 +42,11 @@ class Smac(Method):
         self._kinds = import_optional("ConfigSpace", "smac", "smac")
 
     def propose(self, task: Task) -> list[Suggestion]:
-        taken = task.taken.copy()
-        chosen: list[Suggestion] = []
-        rejected: list[Config] = []
         with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
             # SMAC takes the mean of no durations for a line of its log.
             warnings.simplefilter("ignore", RuntimeWarning)
             facade = self._facade(task, folder)
-            tries = _TRIES * task.n
-            while len(chosen) < task.n and tries:
-                tries -= 1
-                config = self._from_smac(facade.ask().config)
-                if config_key(config) in taken:
-                    rejected.append(config)
-                    continue
-                taken.add(config_key(config))
-                chosen.append(Suggestion(config))
-        missing = task.n - len(chosen)
-        return chosen + recombined(self.space, rejected, taken, missing, task.rng)
+            return ask_untried(self.space, task, lambda: self._from_smac(facade.ask().config))
 
     def _facade(self, task: Task, folder: str) -> Any:
         smac, space = self._smac, self._config_space(task.torch_seed)
@@ -69,7 +54,7 @@ class Smac(Method):
         scenario = smac.Scenario(
             space,
             deterministic=True,
-            n_trials=n_known + _TRIES * task.n + 1,
+            n_trials=n_known + TRIES * task.n + 1,
             output_directory=folder,
             seed=task.torch_seed,
         )

@@ -5,16 +5,13 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from nasbo.history import config_key
 from nasbo.methods.base import Method, Suggestion, Task
 from nasbo.methods.flattened import flat_name, flatten, from_flat, levels_of
 from nasbo.methods.optional import import_optional
 from nasbo.methods.options import check_switch
-from nasbo.methods.recombined import recombined
+from nasbo.methods.recombined import ask_untried
 from nasbo.space import Config, Parameter, Space, Value
 from nasbo.surrogates.vertices import Key, walk
-
-_TRIES = 20
 
 
 class Tpe(Method):
@@ -40,21 +37,8 @@ class Tpe(Method):
 
     def propose(self, task: Task) -> list[Suggestion]:
         study = self._study(task)
-        taken = task.taken.copy()
-        chosen: list[Suggestion] = []
-        rejected: list[Config] = []
-        tries = _TRIES * task.n
-        while len(chosen) < task.n and tries:
-            tries -= 1
-            # A repeated config stays in the study as running: that turns the sampler away from it.
-            config = self._ask(study.ask())
-            if config_key(config) in taken:
-                rejected.append(config)
-                continue
-            taken.add(config_key(config))
-            chosen.append(Suggestion(config))
-        missing = task.n - len(chosen)
-        return chosen + recombined(self.space, rejected, taken, missing, task.rng)
+        # A repeated config stays in the study as running: that turns the sampler away from it.
+        return ask_untried(self.space, task, lambda: self._ask(study.ask()))
 
     def _study(self, task: Task) -> Any:
         optuna = self._optuna
