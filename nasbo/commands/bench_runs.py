@@ -41,6 +41,8 @@ def bench_options(command: Any) -> Any:
         click.option("--fresh", is_flag=True, help="Run finished cells again."),
         click.option("--any-version", is_flag=True, help="Keep cells of earlier versions of a "
                      "method's code; the table says so."),
+        click.option("--published", is_flag=True, help="Begin with the cells that come with "
+                     "nasbo, so that only what they lack is run."),
         click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON."),
     ]  # fmt: skip
     for option in reversed(options):
@@ -56,6 +58,10 @@ def run_benchmark(settings: dict[str, Any]) -> None:
 
     out = settings["out"] or Path("runs") / f"bench-{settings['suite'] or 'own'}"
     plan = make_plan(_parts(settings), settings["skip_missing"])
+    if settings["published"]:
+        from nasbo.bench.published import adopt_cells
+
+        click.echo(f"{adopt_cells(out)} published cells came to {out}", err=True)
     command = "nasbo " + " ".join(map(_quoted, sys.argv[1:]))
     how = Settings(out, settings["jobs"], settings["fresh"], settings["any_version"], command)
     try:
@@ -198,6 +204,17 @@ def table(folder: Path, methods: str, problems: str, as_json: bool) -> None:
     labels = [spec.label for spec in parse_methods(methods)]
     found = write_tables(folder, labels, split_outside_brackets(problems))
     _print_summary(found, folder, as_json)
+
+
+@click.command("publish")
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("file", metavar="FILE.jsonl.xz", type=click.Path(path_type=Path))
+def publish(folder: Path, file: Path) -> None:
+    """Put the cells of a benchmark, without their configs, into one file to give away."""
+    from nasbo.bench.published import publish_cells
+
+    n_cells = publish_cells(folder, file)
+    click.echo(f"{n_cells} cells in {file}, {file.stat().st_size / 1e3:.0f} kB")
 
 
 @click.command("suites")

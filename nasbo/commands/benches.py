@@ -44,6 +44,7 @@ def bench(context: click.Context, /, **settings: Any) -> None:
 
 
 bench.add_command(bench_runs.table)
+bench.add_command(bench_runs.publish)
 bench.add_command(bench_runs.suites)
 bench.add_command(bench_cluster.cluster)
 bench.add_command(bench_trainer.trainer)

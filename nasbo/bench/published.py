@@ -1,0 +1,61 @@
+"""Cells of a benchmark come in; one small file that can be shipped goes out, and the way back."""
+
+from __future__ import annotations
+
+import json
+import lzma
+from collections.abc import Iterator
+from pathlib import Path
+
+from nasbo.bench.cell import Cell, Protocol, Record
+from nasbo.bench.run import CELLS, cell_file, read_cells
+from nasbo.errors import NasboError
+
+SHIPPED = Path(__file__).with_name("published")
+"""Files that come with nasbo: what a newcomer compares with, without hours of computing."""
+_LEFT_OUT = ("configs",)
+"""Half of the size, and of no use to the tables."""
+
+
+def publish_cells(out: Path, file: Path) -> int:
+    """Write all cells of a folder into one file of compressed JSON lines; how many they are."""
+    records = sorted(read_cells(out), key=lambda record: _file_of(record))
+    lines = [
+        json.dumps({k: v for k, v in record.items() if k not in _LEFT_OUT}, separators=(",", ":"))
+        for record in records
+    ]
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(lzma.compress("\n".join(lines).encode()))
+    return len(lines)
+
+
+def adopt_cells(out: Path, folder: Path = SHIPPED) -> int:
+    """Put published cells where a run of ``out`` looks for finished ones; how many are new there.
+
+    Args:
+        out: folder of a benchmark.
+        folder: where the files lie.
+    """
+    (out / CELLS).mkdir(parents=True, exist_ok=True)
+    n_new = 0
+    for file in sorted(folder.glob("*.jsonl.xz")):
+        for record in _read(file):
+            place = out / CELLS / _file_of(record)
+            if not place.exists():
+                place.write_text(json.dumps(record, separators=(",", ":")), encoding="utf-8")
+                n_new += 1
+    return n_new
+
+
+def _read(file: Path) -> Iterator[Record]:
+    try:
+        for line in lzma.decompress(file.read_bytes()).splitlines():
+            yield json.loads(line)
+    except (lzma.LZMAError, ValueError) as error:
+        raise NasboError(f"{file}: is no file of cells: {error}") from error
+
+
+def _file_of(record: Record) -> str:
+    key = record["key"]
+    protocol = Protocol(key["trials"], key["batch"], key["design"])
+    return cell_file(Cell(key["problem"], record["label"], key["seed"], protocol), key)
