@@ -6,19 +6,17 @@ numbers of the cells. A claim whose cells are not there is "not run".
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
 
 from nasbo.bench.attention_maps import Shares, draw_maps
-from nasbo.bench.markdown import grid
+from nasbo.bench.claims import Claim, is_ahead, only, write_claims
 from nasbo.bench.paper_figures import draw_figures
 from nasbo.bench.regret import regret_pairs, yardsticks
 from nasbo.bench.results import Results, load_results
-from nasbo.bench.statistics import Comparison, compare, ranks
+from nasbo.bench.statistics import ranks
 from nasbo.bench.suites import (
     NAS,
     NAS_METHODS,
@@ -35,34 +33,12 @@ OURS = ("attnbo", PAPER_METHOD)
 """The default and the paper's model as written: each claim is checked for both."""
 
 
-@dataclass(frozen=True)
-class Claim:
-    """What the paper says, and what the cells say.
-
-    Attributes:
-        verdict: ``holds``, ``does not hold``, ``undecided`` or ``not run``.
-        numbers: on which the verdict rests.
-    """
-
-    figure: str
-    text: str
-    method: str
-    verdict: str
-    numbers: str
-
-
 def write_paper(out: Path) -> str:
     """Draw the figures into ``out`` and write ``claims.md`` and ``claims.json``; its text."""
     results = load_results(out)
     draw_figures(results, out)
     claims = check_claims(results, draw_maps(results, out / "figure_12.png"))
-    rows = [[c.figure, c.text, c.method, f"**{c.verdict}**", c.numbers] for c in claims]
-    table = grid(["figure", "the paper says", "method", "here", "numbers"], rows)
-    text = f"# The claims of the AttnBO paper, as far as they go here\n\n{table}\n"
-    (out / "claims.md").write_text(text, encoding="utf-8")
-    plain = json.dumps([asdict(claim) for claim in claims], indent=1)
-    (out / "claims.json").write_text(plain, encoding="utf-8")
-    return text
+    return write_claims(out, "The claims of the AttnBO paper, as far as they go here", claims)
 
 
 def check_claims(results: Results, shares: list[Shares]) -> list[Claim]:
@@ -73,7 +49,9 @@ def check_claims(results: Results, shares: list[Shares]) -> list[Claim]:
         for space in PAPER_SPACES:
             text = f"best mean rank over the six sets, {space} space"
             claims.append(_is_best(results, "4, 15", text, ours, _sets(space)))
-        claims.append(_beats(results, "4, 15", "ahead of Add-Tree", (ours, "addtree"), _all_sets()))
+        claims.append(
+            is_ahead(results, ("4, 15", "ahead of Add-Tree"), (ours, "addtree"), _all_sets())
+        )
     claims.append(_gap_grows(results))
     for space in PAPER_SPACES:
         for figure, variant, what in (
@@ -81,7 +59,7 @@ def check_claims(results: Results, shares: list[Shares]) -> list[Claim]:
             ("13", TOKEN_POOLING, "mean pooling ahead of token pooling"),
         ):
             text = f"{what}, {space} space"
-            claims.append(_beats(results, figure, text, (PAPER_METHOD, variant), _sets(space)))
+            claims.append(is_ahead(results, (figure, text), (PAPER_METHOD, variant), _sets(space)))
     return [*claims, *_nas_claims(results), *_map_claims(shares)]
 
 
@@ -95,7 +73,7 @@ def _all_sets() -> list[str]:
 
 def _mean_ranks(results: Results, problems: list[str], methods: list[str]) -> dict[str, float]:
     """Mean ranks at the end among the methods that have run; nothing where that is not enough."""
-    part = _only(results, problems, methods)
+    part = only(results, problems, methods)
     if part is None:
         return {}
     sticks, ranked = yardsticks(part), []
@@ -108,16 +86,6 @@ def _mean_ranks(results: Results, problems: list[str], methods: list[str]) -> di
     return dict(zip(part.methods, np.mean(ranked, 0).tolist(), strict=True))
 
 
-def _only(results: Results, problems: list[str], methods: list[str]) -> Results | None:
-    """The part of the results in which all of the methods met all of the problems."""
-    known = {name: results.problems[name] for name in problems if name in results.problems}
-    present = [m for m in methods if all(m in results.contestants(name) for name in known)]
-    if not known or len(present) < 2:
-        return None
-    runs = {key: run for key, run in results.runs.items() if key[0] in known and key[1] in present}
-    return Results(tuple(present), known, runs)
-
-
 def _is_best(results: Results, figure: str, text: str, ours: str, problems: list[str]) -> Claim:
     means = _mean_ranks(results, problems, [ours, *PAPER_PEERS])
     if ours not in means:
@@ -125,28 +93,6 @@ def _is_best(results: Results, figure: str, text: str, ours: str, problems: list
     best = min(means, key=lambda method: means[method])
     numbers = ", ".join(f"{m} {rank:.2f}" for m, rank in sorted(means.items(), key=lambda i: i[1]))
     return Claim(figure, text, ours, _word(best == ours), f"mean rank at the end: {numbers}")
-
-
-def _beats(
-    results: Results, figure: str, text: str, pair: tuple[str, str], problems: list[str]
-) -> Claim:
-    part = _only(results, problems, list(pair))
-    if part is None:
-        return Claim(figure, text, pair[0], "not run", "")
-    sticks, regrets = yardsticks(part), []
-    for name, info in part.problems.items():
-        regrets.append(regret_pairs(part, sticks, [name], info.trials).regrets[:, :, -1])
-    both = np.concatenate(regrets)
-    found = compare(both[:, 0], both[:, 1])
-    return Claim(figure, text, pair[0], _by_test(found), _counts(found))
-
-
-def _by_test(found: Comparison) -> str:
-    return {"ahead": "holds", "behind": "does not hold", "even": "undecided"}[found.verdict]
-
-
-def _counts(found: Comparison) -> str:
-    return f"better/worse/tie {found.wins}/{found.losses}/{found.ties}, p = {found.p:.3f}"
 
 
 def _gap_grows(results: Results) -> Claim:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from nasbo.bench.cell import Protocol
 from nasbo.bench.plan import Part
@@ -39,12 +40,13 @@ class Suite:
     Attributes:
         summary: in one line.
         parts: what is run.
-        has_claims: whether the claims of the AttnBO paper are checked and its figures drawn.
+        claims: whose claims are decided by the cells: of the papers of ``attnbo`` (whose figures
+            are drawn, too) or of the ``trees``.
     """
 
     summary: str
     parts: tuple[Part, ...]
-    has_claims: bool = False
+    claims: Literal["", "attnbo", "trees"] = ""
 
 
 def _paper_problems(*spaces: str) -> tuple[str, ...]:
@@ -85,6 +87,7 @@ SUITES: dict[str, Suite] = {
                 10,
             ),
         ),
+        claims="trees",
     ),
     "attnbo-paper": Suite(
         "the figures of the AttnBO paper and which of its claims hold: days on 2 cores",
@@ -94,7 +97,7 @@ SUITES: dict[str, Suite] = {
             Part(_paper_problems(*PAPER_SPACES), (NO_EMBEDDING, TOKEN_POOLING), 3),
             Part((NAS,), NAS_METHODS, 3, Protocol(trials=40)),
         ),
-        has_claims=True,
+        claims="attnbo",
     ),
     "casmopolitan": Suite(
         "choices and numbers mixed, 200 evaluations, 5 seeds",

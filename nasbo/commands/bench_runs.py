@@ -109,12 +109,13 @@ def _parts(settings: dict[str, Any]) -> Any:
 
 
 def _write_claims(suite: str | None, out: Path) -> None:
+    from nasbo.bench.paper import write_paper
     from nasbo.bench.suites import SUITES
+    from nasbo.bench.tree_papers import write_tree_papers
 
-    if suite and SUITES[suite].has_claims:
-        from nasbo.bench.paper import write_paper
-
-        click.echo(write_paper(out), err=True)
+    writers = {"attnbo": write_paper, "trees": write_tree_papers}
+    if suite and SUITES[suite].claims:
+        click.echo(writers[SUITES[suite].claims](out), err=True)
 
 
 def _print_summary(table: dict[str, Any], out: Path, as_json: bool) -> None:

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from nasbo.bench.attention_maps import draw_maps, map_shares
-from nasbo.bench.paper import Claim, best_by_iteration, check_claims, write_paper
+from nasbo.bench.claims import Claim
+from nasbo.bench.paper import best_by_iteration, check_claims, write_paper
 from nasbo.bench.results import load_results
 from nasbo.bench.suites import (
     NAS,
