@@ -89,6 +89,16 @@ SUITES: dict[str, Suite] = {
         ),
         claims="trees",
     ),
+    "ablation": Suite(
+        "what the parts of attnbo are worth, where branches and blocks agree and where not, 5 seeds",
+        (
+            Part(
+                ("share", "noshare", "blocks", "jenatton_large_shifted"),
+                ("attnbo", "attnbo[attention=off]", "attnbo[structured=off]", PAPER_METHOD),
+                5,
+            ),
+        ),
+    ),
     "attnbo-paper": Suite(
         "the figures of the AttnBO paper and which of its claims hold: days on 2 cores",
         (

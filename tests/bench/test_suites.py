@@ -22,7 +22,9 @@ def test_methods_of_suites_can_be_made(label: str) -> None:
 
 
 def test_suites_have_what_they_promise() -> None:
-    assert set(SUITES) == {"quick", "full", "jenatton", "attnbo-paper", "casmopolitan"}
+    assert set(SUITES) == {
+        "quick", "full", "jenatton", "ablation", "attnbo-paper", "casmopolitan",
+    }  # fmt: skip
     full = SUITES["full"].parts
     assert sum(len(part.problems) for part in full) >= 10
     assert {part.seeds for part in full if "jenatton_small" in part.problems} == {10}
