@@ -90,7 +90,7 @@ SUITES: dict[str, Suite] = {
         claims="trees",
     ),
     "ablation": Suite(
-        "what the parts of attnbo are worth, where branches and blocks agree and where not, 5 seeds",
+        "what the parts of attnbo are worth, where branches agree and where not, 5 seeds",
         (
             Part(
                 ("share", "noshare", "blocks", "jenatton_large_shifted"),
