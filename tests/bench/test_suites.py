@@ -49,7 +49,7 @@ def test_own_parts_keep_defaults() -> None:
 
 
 def test_unknown_names_list_the_known_ones() -> None:
-    with pytest.raises(NasboError, match="suite must be one of ablation, attnbo-paper, casmopolitan"):
+    with pytest.raises(NasboError, match="suite must be one of ablation, attnbo-paper"):
         suite_parts("nope", Changes())
     with pytest.raises(NasboError, match="suite 'quick' has no problem 'nope'; it has blocks"):
         suite_parts("quick", Changes(("nope",)))
