@@ -73,7 +73,7 @@ def is_ahead(
     part = only(results, problems, pair)
     if part is None:
         return Claim(figure, text, pair[0], "not run", "")
-    sticks, regrets = yardsticks(part), []
+    sticks, regrets = yardsticks(results), []  # the same units as in the tables
     for name, info in part.problems.items():
         pairs = regret_pairs(part, sticks, [name], min(at or info.trials, info.trials))
         regrets.append(pairs.regrets[:, :, -1])
