@@ -181,10 +181,11 @@ def test_kernel_and_density_are_botorchs_own(shape: str) -> None:
     with torch.no_grad():
         K = model.covar_module(rows, rows).to_dense()
         assert torch.allclose(blocks.gram(theta, rows, rows), K, atol=1e-7)
+        assert torch.allclose(blocks.gram_of(theta, blocks.pairs(rows)), K, atol=1e-7)
         assert torch.allclose(blocks.diagonal(theta, rows), K.diagonal(), atol=1e-7)
         mll = ExactMarginalLogLikelihood(model.likelihood, model)
         wanted = float(mll(model.train()(rows), z)) * len(z)
-        found = float(blocks.log_density(theta, rows, z))
+        found = float(blocks.log_density(theta, blocks.pairs(rows), z))
     # BoTorch has added a jitter of its own to nothing here; single precision in its priors.
     assert found == pytest.approx(wanted, rel=1e-5)
 
@@ -196,7 +197,8 @@ def test_both_fits_go_to_the_same_place() -> None:
         rows = surrogate._columns.rows(task.observations.batches)
         z = (task.observations.y - task.observations.y.mean()) / task.observations.y.std()
         with torch.no_grad():
-            found = surrogate._blocks.log_density(surrogate.theta, rows, torch.from_numpy(z))
+            pairs = surrogate._blocks.pairs(rows)
+            found = surrogate._blocks.log_density(surrogate.theta, pairs, torch.from_numpy(z))
         densities.append(float(found))
     assert densities[0] == pytest.approx(densities[1], abs=0.2)
     assert densities[0] >= densities[1] - 0.05

@@ -51,6 +51,25 @@ class Hyperparameters:
     mean: Tensor
 
 
+@dataclass(frozen=True)
+class Pairs:
+    """The pairs of rows that a block has in common, block by block: few of all pairs, in a tree.
+
+    Attributes:
+        n: rows.
+        block: of each pair, shape (pairs,).
+        place: in the flat matrix of all pairs of rows, lower triangle, shape (pairs,).
+        share: 1, or 1/2 for a row with itself, shape (pairs,).
+        squares: squared differences in the block's columns, shape (pairs, longest).
+    """
+
+    n: int
+    block: Tensor
+    place: Tensor
+    share: Tensor
+    squares: Tensor
+
+
 class Blocks:
     """Sets of columns that exist together, as BoTorch finds them.
 
@@ -86,10 +105,31 @@ class Blocks:
         gaps = _with_zero(rows.detach())[:, self._above] - self._wanted
         return (gaps.abs() < SAME).all(-1).to(rows.dtype).T
 
-    def log_density(self, theta: Hyperparameters, rows: Tensor, z: Tensor) -> Tensor:
+    def pairs(self, rows: Tensor) -> Pairs:
+        """What the covariances of rows, shape (n, columns), with each other are made of."""
+        n, padded, found = len(rows), _with_zero(rows), []
+        for block, exists in enumerate(self.exists(rows).bool()):
+            here = exists.nonzero().flatten()
+            i, j = (here[at] for at in torch.tril_indices(len(here), len(here)))
+            columns = self._columns[block]
+            squares = (padded[i][:, columns] - padded[j][:, columns]) ** 2
+            share = torch.where(i == j, 0.5, 1.0).to(rows.dtype)
+            found.append((torch.full_like(i, block), i * n + j, share, squares))
+        return Pairs(n, *(torch.cat(parts) for parts in zip(*found, strict=True)))
+
+    def gram_of(self, theta: Hyperparameters, pairs: Pairs) -> Tensor:
+        """The same as ``gram`` of rows with themselves, shape (n, n), at a fraction of the cost."""
+        steep = torch.cat([theta.lengthscales**-2, theta.lengthscales.new_zeros(1)])[self._columns]
+        squared = (pairs.squares * steep[pairs.block]).sum(-1)
+        values = theta.weights[pairs.block] * pairs.share * matern(squared)
+        lower = values.new_zeros(pairs.n**2).index_add(0, pairs.place, values)
+        half = lower.view(pairs.n, pairs.n)
+        return half + half.T
+
+    def log_density(self, theta: Hyperparameters, pairs: Pairs, z: Tensor) -> Tensor:
         """Log marginal likelihood of scores, shape (n,), plus the log priors, shape ()."""
         noise = theta.noise * torch.eye(len(z), dtype=z.dtype)
-        factor, failed = torch.linalg.cholesky_ex(self.gram(theta, rows, rows) + noise)
+        factor, failed = torch.linalg.cholesky_ex(self.gram_of(theta, pairs) + noise)
         if int(failed):
             return z.new_tensor(-math.inf)
         white = torch.linalg.solve_triangular(factor, (z - theta.mean)[:, None], upper=False)
@@ -110,10 +150,11 @@ class Blocks:
         Raises:
             FitError: the density is not finite at the start.
         """
+        pairs = self.pairs(rows)
 
         def loss(flat: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
             free = torch.from_numpy(flat).requires_grad_()
-            density = self.log_density(self.unpack(free), rows, z) / len(z)
+            density = self.log_density(self.unpack(free), pairs, z) / len(z)
             if not math.isfinite(float(density.detach())):
                 return 1e10, np.zeros_like(flat)
             (gradient,) = torch.autograd.grad(-density, free)
