@@ -117,13 +117,21 @@ def _reach(table: Table) -> str:
     if not reach["problems"]:
         return ""
     rows = [
-        [name, one["peer"], number(one["target"], 5), _trials(one["trials"]), f"{one['share']:.0%}"]
+        [
+            name,
+            one["peer"],
+            number(one["target"], 5),
+            _trials(one["trials"]),
+            f"{one['share']:.0%}",
+            _trials(one["exact"]),
+        ]
         for name, one in reach["problems"].items()
     ]
-    head = ["problem", "best peer", "its final median", "trials needed (median)", "runs that do"]
-    median = _trials(reach["median"])
+    head = ["problem", "best peer", "its final median", "trials needed (median)", "runs that do",
+            "to the last digit"]  # fmt: skip
+    median = f"**{_trials(reach['median'])}**, to the last digit {_trials(reach['median_exact'])}"
     title = f"## Trials that {table['methods'][0]} needs for the best peer's final value"
-    return f"{title}\n\nMedian over the problems: **{median}**.\n\n{grid(head, rows)}"
+    return f"{title}\n\nMedian over the problems: {median}.\n\n{grid(head, rows)}"
 
 
 def _optimum(table: Table) -> str:
@@ -227,7 +235,11 @@ def _summary(table: Table) -> str:
     lines.append(f"- {first} is significantly behind: {', '.join(behind) or 'nobody, nowhere'}.")
     needed = table["reach"]["median"]
     when = "not reached" if needed is None else f"reached after {needed:g} trials"
-    lines.append(f"- In the median over the problems, the best peer's final value is {when}.")
+    exact = _trials(table["reach"]["median_exact"])
+    lines.append(
+        f"- In the median over the problems, the best peer's final value is {when}, ties as in the "
+        f"ranks (to the last digit: {exact})."
+    )
     return "\n".join(lines)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from nasbo.bench.regret import Yardstick, regret_pairs, yardsticks
 from nasbo.bench.results import ProblemInfo, Results, fallback_shares
-from nasbo.bench.statistics import bootstrap, compare, first_below, ranks
+from nasbo.bench.statistics import TIE_DIGITS, bootstrap, compare, first_below, ranks
 
 Table = dict[str, Any]
 CHECKPOINTS = (10, 20, 40, 80)
@@ -33,7 +33,7 @@ def make_table(results: Results) -> Table:
             "regret": {n: _regrets(results, n, sticks[n]) for n in results.problems},
             "ranks": {name: _ranks(results, sticks, some) for name, some in scopes(results)},
             "tests": {name: _tests(results, sticks, some) for name, some in scopes(results)},
-            "reach": _reach(results),
+            "reach": _reach(results, sticks),
             "optimum": {n: _found(results, i, sticks[n]) for n, i in _known(results)},
             "chosen": {n: _chosen(results, n, sticks[n]) for n in _noisy(results)},
             "cost": {name: _costs(results, some) for name, some in scopes(results)},
@@ -121,8 +121,11 @@ def _tests(results: Results, sticks: dict[str, Yardstick], problems: Sequence[st
     return found
 
 
-def _reach(results: Results) -> Table:
-    """Trials that the first method needs for the best peer's median value at the end."""
+def _reach(results: Results, sticks: dict[str, Yardstick]) -> Table:
+    """Trials that the first method needs for the best peer's median value at the end.
+
+    Values that are ties in the ranks are ties here; ``exact`` counts to the last digit.
+    """
     ours, *peers = results.methods
     each: Table = {}
     for name, info in results.problems.items():
@@ -134,15 +137,24 @@ def _reach(results: Results) -> Table:
         if not medians or not results.of(name, ours):
             continue
         peer = min(medians, key=lambda one: medians[one])
-        needed = [first_below(run.best, medians[peer]) for run in results.of(name, ours)]
+        exact = [first_below(run.best, medians[peer]) for run in results.of(name, ours)]
+        target = float(np.round(sticks[name].regret(np.array(medians[peer])), TIE_DIGITS))
+        needed = [
+            first_below(np.round(sticks[name].regret(run.best), TIE_DIGITS), target)
+            for run in results.of(name, ours)
+        ]
         each[name] = {
             "peer": peer,
             "target": medians[peer],
             "trials": float(np.median(needed)),
             "share": float(np.mean(np.isfinite(needed))),
+            "exact": float(np.median(exact)),
         }
-    numbers = [one["trials"] for one in each.values()]
-    return {"median": float(np.median(numbers)) if numbers else math.nan, "problems": each}
+
+    def median(column: str) -> float:
+        return float(np.median([one[column] for one in each.values()])) if each else math.nan
+
+    return {"median": median("trials"), "median_exact": median("exact"), "problems": each}
 
 
 def _known(results: Results) -> list[tuple[str, ProblemInfo]]:

@@ -149,6 +149,19 @@ def test_trials_to_the_best_peers_final_median(tmp_path: Path) -> None:
     assert reach["median"] == 2.0
 
 
+def test_what_ties_in_the_ranks_is_reached(tmp_path: Path) -> None:
+    results = results_of(
+        tmp_path,
+        record(("p", A, 0), [9.0, 9.0, 2.0, 1.000001, 1.000001]),
+        record(("p", "gp", 0), [9.0, 9.0, 9.0, 9.0, 1.0]),
+        record(("p", R, 0), [9.0, 9.0, 9.0, 9.0, 7.0]),
+    )
+    table = make_table(results)
+    one = table["reach"]["problems"]["p"]
+    assert (one["trials"], one["exact"], one["share"]) == (2.0, None, 1.0)
+    assert "**2**, to the last digit never." in to_markdown(table)
+
+
 def test_costs_are_per_config_around_counts(tmp_path: Path) -> None:
     made = record(("p", A, 0), [9.0] * 14)
     made["rounds"] = [[9, 2, 4.0], [11, 1, 1.0], [12, 1, 50.0]]
