@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from nasbo.bench.cell import Cell, Protocol, Record
+from nasbo.bench.results import newest
 from nasbo.bench.run import CELLS, cell_file, read_cells
 from nasbo.errors import NasboError
 
@@ -18,8 +19,8 @@ _LEFT_OUT = ("configs",)
 
 
 def publish_cells(out: Path, file: Path) -> int:
-    """Write all cells of a folder into one file of compressed JSON lines; how many they are."""
-    records = sorted(read_cells(out), key=lambda record: _file_of(record))
+    """Write the cells of a folder, the newest of each, as compressed JSON lines; how many."""
+    records = sorted(newest(read_cells(out))[0], key=_file_of)
     lines = [
         json.dumps({k: v for k, v in record.items() if k not in _LEFT_OUT}, separators=(",", ":"))
         for record in records

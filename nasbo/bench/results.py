@@ -125,7 +125,7 @@ def load_results(out: Path, methods: Sequence[str] = (), problems: Sequence[str]
     """
     records = read_cells(out)
     plan = read_record(out / PLAN) if (out / PLAN).is_file() else None
-    records, notes = _newest(records)
+    records, notes = newest(records)
     missing: list[str] = []
     if plan is not None:
         parts = [_part(part) for part in plan["parts"]]
@@ -192,7 +192,8 @@ def _part(raw: dict[str, Any]) -> Part:
     return Part(tuple(raw["problems"]), tuple(raw["methods"]), raw["seeds"], protocol)
 
 
-def _newest(records: Iterable[Record]) -> tuple[list[Record], list[str]]:
+def newest(records: Iterable[Record]) -> tuple[list[Record], list[str]]:
+    """Of cells that only the version of their method tells apart the latest, and what to say."""
     found: dict[str, Record] = {}
     n_old = 0
     for record in sorted(records, key=lambda one: float(one["made"])):
