@@ -9,7 +9,7 @@ from pathlib import Path
 
 from nasbo.bench.cell import Cell, Protocol, Record
 from nasbo.bench.results import newest
-from nasbo.bench.run import CELLS, cell_file, read_cells
+from nasbo.bench.run import CELLS, cell_file, make_folder, read_cells, write_record
 from nasbo.errors import NasboError
 
 SHIPPED = Path(__file__).with_name("published")
@@ -25,8 +25,11 @@ def publish_cells(out: Path, file: Path) -> int:
         json.dumps({k: v for k, v in record.items() if k not in _LEFT_OUT}, separators=(",", ":"))
         for record in records
     ]
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes(lzma.compress("\n".join(lines).encode()))
+    make_folder(file.parent)
+    try:
+        file.write_bytes(lzma.compress("\n".join(lines).encode()))
+    except OSError as error:
+        raise NasboError(f"{file}: cannot be written: {error}") from error
     return len(lines)
 
 
@@ -37,13 +40,13 @@ def adopt_cells(out: Path, folder: Path = SHIPPED) -> int:
         out: folder of a benchmark.
         folder: where the files lie.
     """
-    (out / CELLS).mkdir(parents=True, exist_ok=True)
+    make_folder(out / CELLS)
     n_new = 0
     for file in sorted(folder.glob("*.jsonl.xz")):
         for record in _read(file):
             place = out / CELLS / _file_of(record)
             if not place.exists():
-                place.write_text(json.dumps(record, separators=(",", ":")), encoding="utf-8")
+                write_record(place, record)
                 n_new += 1
     return n_new
 

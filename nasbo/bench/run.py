@@ -64,8 +64,8 @@ def run_plan(
         settings: where and how.
         on_progress: called at the start and after each cell.
     """
-    _make_folder(settings.out / CELLS)
-    _write(settings.out / PLAN, plan_record(plan) | {"command": settings.command})
+    make_folder(settings.out / CELLS)
+    write_record(settings.out / PLAN, plan_record(plan) | {"command": settings.command})
     files = {cell: _file_of(cell, plan, settings.out) for cell in plan.cells}
     waiting = [cell for cell in files if settings.fresh or not _is_known(files[cell], settings)]
     state = Progress(len(files), n_cached=len(files) - len(waiting))
@@ -75,11 +75,11 @@ def run_plan(
         crash = settings.out / CRASHES / f"{file.stem}.txt"
         if outcome.error:
             state.crashes[outcome.task] = outcome.error
-            _make_folder(crash.parent)
+            make_folder(crash.parent)
             crash.write_text(outcome.error, encoding="utf-8")
         else:
             state.n_run += 1
-            _write(file, outcome.result)
+            write_record(file, outcome.result)
             crash.unlink(missing_ok=True)
         on_progress(state)
     return state
@@ -156,14 +156,15 @@ def without_version(key: Record) -> Record:
     return {name: value for name, value in key.items() if name != "version"}
 
 
-def _make_folder(folder: Path) -> None:
+def make_folder(folder: Path) -> None:
+    """A folder, and those above it; raises ``NasboError`` where it cannot be."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise NasboError(f"{folder}: cannot be made: {error}") from error
 
 
-def _write(path: Path, record: Record | Sequence[Any]) -> None:
+def write_record(path: Path, record: Record | Sequence[Any]) -> None:
     """A file is there as a whole or not at all: a cell that exists is finished."""
     partial = path.with_name(f"{path.name}.partial")
     partial.write_text(json.dumps(record, separators=(",", ":")), encoding="utf-8")

@@ -29,3 +29,10 @@ def test_a_file_that_holds_no_cells_is_named(tmp_path: Path) -> None:
     (tmp_path / "bad.jsonl.xz").write_bytes(b"nothing")
     with pytest.raises(NasboError, match=r"bad\.jsonl\.xz: is no file of cells"):
         adopt_cells(tmp_path / "out", tmp_path)
+
+
+def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    run_plan(small_plan(), Settings(tmp_path, jobs=1))
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(NasboError, match="taken: cannot be written"):
+        publish_cells(tmp_path, tmp_path / "taken")
