@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -33,6 +36,12 @@ Array = NDArray[np.float64]
 PRESETS = ("default", "paper")
 ATTENTION = ("on", "features", "off")
 SWITCH = ("on", "off")
+KNOWN = 2
+"""Visits to the least tried subspace end when it has so many more results than parameters."""
+SATED = math.log(1e-3)
+"""A best log-EI below this (in standard deviations of the scores) expects nothing more."""
+DOUBT = 0.5
+"""How often a sated model is doubted: its hyperparameters are drawn instead of fitted."""
 
 
 class AttnBO(Method):
@@ -40,7 +49,10 @@ class AttnBO(Method):
 
     One GP over all subspaces; log-EI is maximised in each of them (or in sampled ones, where there
     are too many), and the best config of each subspace is suggested, best first. Where a batch
-    cannot hold all subspaces, every fourth config goes to the least tried one.
+    cannot hold all subspaces, every fourth config goes to the least tried one, until that one is
+    known. Where the GP is sure that nothing is left to gain, every second batch comes from one
+    whose hyperparameters are drawn about their posterior: with few results, such a GP is sure of
+    the wrong thing now and then.
 
     Args:
         space: what to search.
@@ -95,23 +107,44 @@ class AttnBO(Method):
         self._structured: StructuredGP | None = None
 
     def propose(self, task: Task) -> list[Suggestion]:
-        observations = task.observations
         started = time.perf_counter()
         surrogate = self.make_surrogate(task.torch_seed)
-        surrogate.fit(observations)
+        surrogate.fit(task.observations)
         fit_s = time.perf_counter() - started
+        info = {"acquisition": self.acquisition, "preset": self.preset, "fit_s": round(fit_s, 3)}
+        surrogate, found = self._choose(surrogate, task)
+        if isinstance(surrogate, StructuredGP) and self._is_doubted(found, task):
+            surrogate.fit(task.observations, task.rng)
+            surrogate, found = self._choose(surrogate, task)
+            info["reason"] = "hyperparameters drawn, as the fitted ones expect no improvement"
+        return [_suggestion(surrogate, one, info) for one in found]
+
+    def _choose(self, surrogate: Surrogate, task: Task) -> tuple[Surrogate, list[Found]]:
+        """The best configs under a fitted surrogate, and the surrogate with what is running."""
         subspaces = [self.space.subspace_of(config) for config in task.pending]
         places = [s.encode(c) for s, c in zip(subspaces, task.pending, strict=True)]
         surrogate = surrogate.with_pending(subspaces, places)
+        observations = task.observations
 
         def is_taken(subspace: Subspace, x: Array) -> bool:
             return config_key(subspace.decode(x)) in task.taken
 
-        visits = 0 if self.preset == "paper" else VISIT_EVERY
+        tried = [*observations.subspaces, *subspaces]
+        visits = VISIT_EVERY if self._is_little_known(tried) else 0
         chooser = Chooser(self.space, observations, task.rng, is_taken, subspaces, visits)
-        found = chooser.choose(surrogate, self.acquisition, task.n)
-        info = {"acquisition": self.acquisition, "preset": self.preset, "fit_s": round(fit_s, 3)}
-        return [_suggestion(surrogate, one, info) for one in found]
+        return surrogate, chooser.choose(surrogate, self.acquisition, task.n)
+
+    def _is_little_known(self, tried: Sequence[Subspace]) -> bool:
+        """Whether the least tried subspace has too few results to be judged by them."""
+        if self.preset == "paper" or self.acquisition != "log_ei":
+            return False
+        counts = Counter(subspace.index for subspace in tried)
+        least = min(self.space.subspaces(), key=lambda subspace: counts[subspace.index])
+        return counts[least.index] < len(least.free) + KNOWN
+
+    def _is_doubted(self, found: Sequence[Found], task: Task) -> bool:
+        is_sure = all(not one.is_visit and one.score < SATED for one in found)
+        return self.acquisition != "thompson" and is_sure and task.rng.random() < DOUBT
 
     def make_surrogate(self, seed: int = 0) -> Surrogate:
         """The surrogate of the chosen preset, not fitted."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,35 @@ def test_it_finds_the_optimum_of_the_simulation() -> None:
             search.tell(trial, jenatton(trial.config))
     assert search.best.value < 0.105
     assert all(trial.source in ("design", "model") for trial in search.history.trials)
+
+
+def one_by_one(n: int, seed: int = 0) -> Search:
+    search = after_design(seed=seed)
+    for _ in range(n):
+        (trial,) = search.ask(1)
+        search.tell(trial, jenatton(trial.config))
+    return search
+
+
+def test_the_least_tried_subspace_is_visited_until_it_is_known() -> None:
+    search = one_by_one(32)
+    trials = search.history.trials
+    visits = [at for at, t in enumerate(trials) if "visit" in t.info.get("reason", "")]
+    assert visits
+    assert visits[-1] < 32
+    for at in visits:
+        tried = Counter(trial.subspace for trial in trials[:at])
+        assert min(tried.values()) == tried[trials[at].subspace] < 4  # two parameters each
+    assert min(Counter(trial.subspace for trial in trials[: visits[-1] + 1]).values()) >= 4
+
+
+def test_a_model_that_expects_nothing_more_is_doubted_now_and_then() -> None:
+    search, again = one_by_one(30), one_by_one(30)
+    late = search.history.trials[20:]
+    doubted = [trial for trial in late if "drawn" in trial.info.get("reason", "")]
+    assert 0 < len(doubted) < len(late)
+    assert not any("drawn" in t.info.get("reason", "") for t in search.history.trials[:10])
+    assert [t.config for t in again.history.trials] == [t.config for t in search.history.trials]
 
 
 def test_constant_scores_do_not_need_a_fallback() -> None:
