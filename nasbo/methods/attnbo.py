@@ -20,7 +20,7 @@ from nasbo.methods.base import Method, Suggestion, Task
 from nasbo.methods.options import check_choice
 from nasbo.space import Space, Subspace
 from nasbo.surrogates.attention import AttentionGP, AttentionSettings, Training
-from nasbo.surrogates.base import Observations, Surrogate
+from nasbo.surrogates.base import Surrogate
 from nasbo.surrogates.encoder import (
     EMBEDDINGS,
     POOLINGS,
@@ -37,19 +37,15 @@ Array = NDArray[np.float64]
 PRESETS = ("default", "paper")
 ATTENTION = ("on", "features", "off")
 SWITCH = ("on", "off")
-PATIENCE = 5
-"""A search is stuck when so many results in a row ..."""
-STEP = 0.01
-"""... have raised the best one by less than this, in standard deviations of all."""
 WIDENING = 2.0
-"""Factor of the variances that EI is taken with when stuck; MAP understates them."""
+"""Factor of the variances that EI is taken with; MAP understates them. Chosen, like the next three,
+on the tuning half of the benchmark's problems."""
 KNOWN = 2
 """Visits to the least tried subspace end when it has so many more results than parameters."""
 SATED = math.log(1e-3)
 """A best log-EI below this (in standard deviations of the scores) expects nothing more."""
 DOUBT = 0.5
-"""How often a sated model is doubted: its hyperparameters are drawn instead of fitted. All these
-numbers were chosen on the tuning half of the benchmark's problems."""
+"""How often a sated model is doubted: its hyperparameters are drawn instead of fitted."""
 
 
 class AttnBO(Method):
@@ -58,9 +54,9 @@ class AttnBO(Method):
     One GP over all subspaces; log-EI is maximised in each of them (or in sampled ones, where there
     are too many), and the best config of each subspace is suggested, best first. Where a batch
     cannot hold all subspaces, every fourth config goes to the least tried one, until that one is
-    known. A GP fitted to few results is sure of the wrong thing now and then: when the last
-    results brought nothing, EI is taken with wider variances than its own, and where even these
-    leave nothing to gain, every second batch comes from a GP whose hyperparameters are drawn.
+    known. A GP fitted to few results is sure of the wrong thing now and then: EI is taken with
+    wider variances than its own, and where even these leave nothing to gain, every second batch
+    comes from a GP whose hyperparameters are drawn.
 
     Args:
         space: what to search.
@@ -140,8 +136,7 @@ class AttnBO(Method):
         tried = [*observations.subspaces, *subspaces]
         visits = VISIT_EVERY if self._is_little_known(tried) else 0
         chooser = Chooser(self.space, observations, task.rng, is_taken, subspaces, visits)
-        is_wider = self.preset != "paper" and _is_stuck(observations)
-        looked_at = Widened(surrogate, WIDENING) if is_wider else surrogate
+        looked_at = surrogate if self.preset == "paper" else Widened(surrogate, WIDENING)
         return surrogate, chooser.choose(looked_at, self.acquisition, task.n)
 
     def _is_little_known(self, tried: Sequence[Subspace]) -> bool:
@@ -168,14 +163,6 @@ class AttnBO(Method):
                 self.space, frozen, self._is_structured, self._attention != "off"
             )
         return self._structured
-
-
-def _is_stuck(observations: Observations) -> bool:
-    """Whether the last results after the design brought nothing."""
-    y = observations.y
-    if len(y) - observations.n_design < PATIENCE:
-        return False
-    return bool(y.max() - y[:-PATIENCE].max() < STEP * max(float(y.std()), 1e-12))
 
 
 def _suggestion(surrogate: Surrogate, found: Found, info: dict[str, Any]) -> Suggestion:

@@ -9,18 +9,15 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
 from nasbo.errors import NasboError
 from nasbo.history import config_key
-from nasbo.methods import attnbo
 from nasbo.methods.attnbo import AttnBO
 from nasbo.search import Search
 from nasbo.space import Config, load_space
 from nasbo.surrogates.attention import AttentionGP
-from nasbo.surrogates.base import Observations
 
 ROOT = Path(__file__).parents[2]
 
@@ -148,24 +145,6 @@ def test_a_model_that_expects_nothing_more_is_doubted_now_and_then() -> None:
     assert 0 < len(doubted) < len(late)
     assert not any("drawn" in t.info.get("reason", "") for t in search.history.trials[:10])
     assert [t.config for t in again.history.trials] == [t.config for t in search.history.trials]
-
-
-@pytest.mark.parametrize(
-    ("after_the_design", "is_stuck"),
-    [
-        ([3.0, 2.5, 2.6, 2.0], False),  # too few
-        ([3.0, 2.5, 2.6, 2.0, 2.9], False),  # the first of the five is the best
-        ([3.0, 2.5, 2.6, 2.0, 2.9, 3.001], True),  # a step of no account
-        ([3.0, 2.5, 2.6, 2.0, 2.9, 3.1], False),
-        ([2.0, 2.0, 2.0, 2.0, 2.0], True),
-    ],
-)
-def test_a_search_is_stuck_when_nothing_came_of_the_last_results(
-    after_the_design: list[float], is_stuck: bool
-) -> None:
-    y = np.array([1.0, 2.0, *after_the_design])
-    rows = (load_space("simulation"), [], [], y, 2)
-    assert attnbo._is_stuck(Observations(*rows)) is is_stuck
 
 
 def test_constant_scores_do_not_need_a_fallback() -> None:
