@@ -30,16 +30,12 @@ from nasbo.surrogates.encoder import (
     Pooling,
 )
 from nasbo.surrogates.structured import StructuredGP
-from nasbo.surrogates.widened import Widened
 
 Array = NDArray[np.float64]
 
 PRESETS = ("default", "paper")
 ATTENTION = ("on", "features", "off")
 SWITCH = ("on", "off")
-WIDENING = 2.0
-"""Factor of the variances that EI is taken with; MAP understates them. Chosen, like the next three,
-on the tuning half of the benchmark's problems."""
 KNOWN = 2
 """Visits to the least tried subspace end when it has so many more results than parameters."""
 SATED = math.log(1e-3)
@@ -54,9 +50,9 @@ class AttnBO(Method):
     One GP over all subspaces; log-EI is maximised in each of them (or in sampled ones, where there
     are too many), and the best config of each subspace is suggested, best first. Where a batch
     cannot hold all subspaces, every fourth config goes to the least tried one, until that one is
-    known. A GP fitted to few results is sure of the wrong thing now and then: EI is taken with
-    wider variances than its own, and where even these leave nothing to gain, every second batch
-    comes from a GP whose hyperparameters are drawn.
+    known. Where the GP is sure that nothing is left to gain, every second batch comes from one
+    whose hyperparameters are drawn about their posterior: with few results, such a GP is sure of
+    the wrong thing now and then.
 
     Args:
         space: what to search.
@@ -136,8 +132,7 @@ class AttnBO(Method):
         tried = [*observations.subspaces, *subspaces]
         visits = VISIT_EVERY if self._is_little_known(tried) else 0
         chooser = Chooser(self.space, observations, task.rng, is_taken, subspaces, visits)
-        looked_at = surrogate if self.preset == "paper" else Widened(surrogate, WIDENING)
-        return surrogate, chooser.choose(looked_at, self.acquisition, task.n)
+        return surrogate, chooser.choose(surrogate, self.acquisition, task.n)
 
     def _is_little_known(self, tried: Sequence[Subspace]) -> bool:
         """Whether the least tried subspace has too few results to be judged by them."""
