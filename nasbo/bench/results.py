@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from nasbo.bench.plan import Part
 from nasbo.bench.problems import PROBLEMS
 from nasbo.bench.run import PLAN, read_cells, read_record, without_version
 from nasbo.bench.spec import parse_method
+from nasbo.bench.version import method_version
 from nasbo.errors import NasboError
 
 Array = NDArray[np.float64]
@@ -113,7 +114,7 @@ def load_results(out: Path, methods: Sequence[str] = (), problems: Sequence[str]
     """The results of a folder.
 
     The folder's plan says which cells belong together; without it, all of them do. Where a cell
-    was run by several versions of a method, the newest counts.
+    was run by several versions of a method, the present one counts, or else the newest.
 
     Args:
         out: folder of a benchmark.
@@ -193,15 +194,31 @@ def _part(raw: dict[str, Any]) -> Part:
 
 
 def newest(records: Iterable[Record]) -> tuple[list[Record], list[str]]:
-    """Of cells that only the version of their method tells apart the latest, and what to say."""
+    """Of cells that only the version of their method tells apart one, and what to say.
+
+    It is that of the code as it is now (which may have been taken back), or else the latest.
+    """
     found: dict[str, Record] = {}
     n_old = 0
-    for record in sorted(records, key=lambda one: float(one["made"])):
+    for record in sorted(records, key=lambda one: (_is_current(one), float(one["made"]))):
         name = repr((record["label"], sorted(without_version(record["key"]).items(), key=str)))
         n_old += name in found
         found[name] = record
-    notes = [f"{n_old} cells of older versions of their methods are left out"] if n_old else []
+    notes = [f"{n_old} cells of other versions of their methods are left out"] if n_old else []
     return list(found.values()), notes
+
+
+def _is_current(record: Record) -> bool:
+    return bool(record["key"]["version"] == _current_version(record["label"]))
+
+
+@lru_cache(maxsize=256)
+def _current_version(label: str) -> str | None:
+    """The version of a method's code here; ``None`` for a method that is not here."""
+    try:
+        return method_version(parse_method(label))
+    except NasboError:
+        return None
 
 
 def _planned(records: Sequence[Record], parts: Sequence[Part]) -> tuple[list[Record], list[str]]:

@@ -15,8 +15,10 @@ from nasbo.bench.figures import rank_curves
 from nasbo.bench.markdown import grid, number, to_markdown
 from nasbo.bench.regret import regret_pairs, yardsticks
 from nasbo.bench.results import Results, load_results, make_run
+from nasbo.bench.spec import parse_method
 from nasbo.bench.statistics import bootstrap, compare, first_below, ranks
 from nasbo.bench.table import checkpoints, make_table, scopes
+from nasbo.bench.version import method_version
 from nasbo.bench.write import write_tables
 from nasbo.errors import NasboError
 from tests.bench.records import record, write_cells
@@ -193,9 +195,19 @@ def test_the_newest_version_counts_and_mixtures_are_named(tmp_path: Path) -> Non
     )
     assert results.runs["p", A, 0].best[-1] == 2.0
     assert results.notes == (
-        "1 cells of older versions of their methods are left out",
+        "1 cells of other versions of their methods are left out",
         f"cells of several versions are mixed: {A}",
     )
+
+
+def test_the_version_of_the_present_code_counts_before_newer_ones(tmp_path: Path) -> None:
+    present = method_version(parse_method(R))
+    results = results_of(
+        tmp_path,
+        record(("p", R, 0), [9.0, 9.0, 5.0], version=present, made=1.0),
+        record(("p", R, 0), [9.0, 9.0, 2.0], version="another", made=2.0),
+    )
+    assert results.runs["p", R, 0].best[-1] == 5.0
 
 
 def test_saturated_problems_are_no_division_by_zero(tmp_path: Path) -> None:
