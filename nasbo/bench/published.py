@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from nasbo.bench.cell import Cell, Protocol, Record
-from nasbo.bench.results import newest
+from nasbo.bench.results import one_version_each
 from nasbo.bench.run import CELLS, cell_file, make_folder, read_cells, write_record
 from nasbo.errors import NasboError
 
@@ -19,8 +19,8 @@ _LEFT_OUT = ("configs",)
 
 
 def publish_cells(out: Path, file: Path) -> int:
-    """Write the cells of a folder, the newest of each, as compressed JSON lines; how many."""
-    records = sorted(newest(read_cells(out))[0], key=_file_of)
+    """Write the cells of a folder, one version of each, as compressed JSON lines; how many."""
+    records = sorted(one_version_each(read_cells(out))[0], key=_file_of)
     lines = [
         json.dumps({k: v for k, v in record.items() if k not in _LEFT_OUT}, separators=(",", ":"))
         for record in records

@@ -124,9 +124,8 @@ def load_results(out: Path, methods: Sequence[str] = (), problems: Sequence[str]
     Raises:
         NasboError: a method or a problem is not in the folder, or nothing is finished.
     """
-    records = read_cells(out)
     plan = read_record(out / PLAN) if (out / PLAN).is_file() else None
-    records, notes = newest(records)
+    records, others = one_version_each(read_cells(out))
     missing: list[str] = []
     if plan is not None:
         parts = [_part(part) for part in plan["parts"]]
@@ -139,6 +138,8 @@ def load_results(out: Path, methods: Sequence[str] = (), problems: Sequence[str]
     methods = _chosen("method", methods, known, out)
     names = _chosen("problem", problems, names, out)
     kept = [r for r in records if r["label"] in methods and r["key"]["problem"] in names]
+    n_others = sum(r["label"] in methods and r["key"]["problem"] in names for r in others)
+    notes = [f"{n_others} cells of other versions of their methods are left out"] * bool(n_others)
     if not kept:
         raise NasboError(f"{out}: no finished cell of {', '.join(methods)} on {', '.join(names)}")
     runs = {(r["key"]["problem"], r["label"], r["key"]["seed"]): make_run(r) for r in kept}
@@ -193,19 +194,19 @@ def _part(raw: dict[str, Any]) -> Part:
     return Part(tuple(raw["problems"]), tuple(raw["methods"]), raw["seeds"], protocol)
 
 
-def newest(records: Iterable[Record]) -> tuple[list[Record], list[str]]:
-    """Of cells that only the version of their method tells apart one, and what to say.
+def one_version_each(records: Iterable[Record]) -> tuple[list[Record], list[Record]]:
+    """Of cells that only the version of their method tells apart one, and the others.
 
     It is that of the code as it is now (which may have been taken back), or else the latest.
     """
     found: dict[str, Record] = {}
-    n_old = 0
+    others = []
     for record in sorted(records, key=lambda one: (_is_current(one), float(one["made"]))):
         name = repr((record["label"], sorted(without_version(record["key"]).items(), key=str)))
-        n_old += name in found
+        if name in found:
+            others.append(found[name])
         found[name] = record
-    notes = [f"{n_old} cells of other versions of their methods are left out"] if n_old else []
-    return list(found.values()), notes
+    return list(found.values()), others
 
 
 def _is_current(record: Record) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, cast
 
 import numpy as np
@@ -20,7 +22,7 @@ from nasbo.methods.base import Method, Suggestion, Task
 from nasbo.methods.options import check_choice
 from nasbo.space import Space, Subspace
 from nasbo.surrogates.attention import AttentionGP, AttentionSettings, Training
-from nasbo.surrogates.base import Surrogate
+from nasbo.surrogates.base import FitError, Surrogate
 from nasbo.surrogates.encoder import (
     EMBEDDINGS,
     POOLINGS,
@@ -50,9 +52,9 @@ class AttnBO(Method):
     One GP over all subspaces; log-EI is maximised in each of them (or in sampled ones, where there
     are too many), and the best config of each subspace is suggested, best first. Where a batch
     cannot hold all subspaces, every fourth config goes to the least tried one, until that one is
-    known. Where the GP is sure that nothing is left to gain, every second batch comes from one
-    whose hyperparameters are drawn about their posterior: with few results, such a GP is sure of
-    the wrong thing now and then.
+    known. With few results a GP is sure of the wrong thing now and then: where it is sure that
+    nothing is left to gain, half of the batches, at random, come from one whose hyperparameters
+    were found under drawn priors.
 
     Args:
         space: what to search.
@@ -114,9 +116,11 @@ class AttnBO(Method):
         info = {"acquisition": self.acquisition, "preset": self.preset, "fit_s": round(fit_s, 3)}
         surrogate, found = self._choose(surrogate, task)
         if isinstance(surrogate, StructuredGP) and self._is_doubted(found, task):
-            surrogate.fit(task.observations, task.rng)
-            surrogate, found = self._choose(surrogate, task)
-            info["reason"] = "hyperparameters drawn, as the fitted ones expect no improvement"
+            with suppress(FitError):
+                other = copy.copy(surrogate)
+                other.fit(task.observations, task.rng)
+                surrogate, found = self._choose(other, task)
+                info["reason"] = "hyperparameters drawn, as the fitted ones expect no improvement"
         return [_suggestion(surrogate, one, info) for one in found]
 
     def _choose(self, surrogate: Surrogate, task: Task) -> tuple[Surrogate, list[Found]]:
@@ -139,11 +143,13 @@ class AttnBO(Method):
         if self.preset == "paper" or self.acquisition != "log_ei":
             return False
         counts = Counter(subspace.index for subspace in tried)
-        least = min(self.space.subspaces(), key=lambda subspace: counts[subspace.index])
-        return counts[least.index] < len(least.free) + KNOWN
+        lacks = (s for s in self.space.subspaces() if counts[s.index] < (s.n_configs or math.inf))
+        least = min(lacks, key=lambda subspace: counts[subspace.index], default=None)
+        return least is not None and counts[least.index] < len(least.free) + KNOWN
 
     def _is_doubted(self, found: Sequence[Found], task: Task) -> bool:
-        is_sure = all(not one.is_visit and one.score < SATED for one in found)
+        """Half of the times that no config of a batch is a visit or promises anything."""
+        is_sure = bool(found) and all(not one.is_visit and one.score < SATED for one in found)
         return self.acquisition != "thompson" and is_sure and task.rng.random() < DOUBT
 
     def make_surrogate(self, seed: int = 0) -> Surrogate:

@@ -24,6 +24,8 @@ from nasbo.surrogates.pairs import PairTerm, compress
 Array = NDArray[np.float64]
 
 JITTER = 1e-6
+MORE_JITTER = 1e-4
+"""Where the first is too little: a search that meets a place without a value may end there."""
 
 
 class Evidence:
@@ -53,6 +55,9 @@ class Evidence:
         noise = math.exp(theta[self._noise])
         K[np.diag_indices(n)] += noise + JITTER
         factor, failed = lapack.dpotrf(K, lower=1)
+        if failed:
+            K[np.diag_indices(n)] += MORE_JITTER
+            factor, failed = lapack.dpotrf(K, lower=1)
         if failed:
             return FAILED, np.zeros_like(theta)
         inverse, _ = lapack.dpotri(factor, lower=1)

@@ -206,8 +206,13 @@ def test_the_version_of_the_present_code_counts_before_newer_ones(tmp_path: Path
         tmp_path,
         record(("p", R, 0), [9.0, 9.0, 5.0], version=present, made=1.0),
         record(("p", R, 0), [9.0, 9.0, 2.0], version="another", made=2.0),
+        record(("p", A, 0), [9.0, 9.0, 2.0], version="1", made=1.0),
+        record(("p", A, 0), [9.0, 9.0, 2.0], version="2", made=2.0),
     )
     assert results.runs["p", R, 0].best[-1] == 5.0
+    assert results.notes == ("2 cells of other versions of their methods are left out",)
+    alone = load_results(tmp_path, methods=[R])
+    assert alone.notes == ("1 cells of other versions of their methods are left out",)
 
 
 def test_saturated_problems_are_no_division_by_zero(tmp_path: Path) -> None:

@@ -18,6 +18,8 @@ from nasbo.methods.attnbo import AttnBO
 from nasbo.search import Search
 from nasbo.space import Config, load_space
 from nasbo.surrogates.attention import AttentionGP
+from nasbo.surrogates.base import FitError
+from nasbo.surrogates.structured import StructuredGP
 
 ROOT = Path(__file__).parents[2]
 
@@ -145,6 +147,49 @@ def test_a_model_that_expects_nothing_more_is_doubted_now_and_then() -> None:
     assert 0 < len(doubted) < len(late)
     assert not any("drawn" in t.info.get("reason", "") for t in search.history.trials[:10])
     assert [t.config for t in again.history.trials] == [t.config for t in search.history.trials]
+
+
+def test_a_drawn_fit_that_fails_leaves_the_first_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    usual, tries = StructuredGP.fit, []
+
+    def fit(self: StructuredGP, observations: Any, doubt: Any = None) -> None:
+        if doubt is not None:
+            tries.append(len(observations))
+            raise FitError("no")
+        usual(self, observations)
+
+    monkeypatch.setattr(StructuredGP, "fit", fit)
+    search = one_by_one(30)
+    assert tries
+    assert {trial.source for trial in search.history.trials} == {"design", "model"}
+    assert not any("drawn" in t.info.get("reason", "") for t in search.history.trials)
+
+
+def test_doubt_takes_batches_and_running_configs() -> None:
+    search = one_by_one(24)
+    for _ in range(8):
+        running = search.ask(2)
+        trials = search.ask(4)
+        for trial in (*trials, *running):
+            search.tell(trial, jenatton(trial.config))
+    keys = [config_key(trial.config) for trial in search.history.trials]
+    assert len(set(keys)) == len(keys)
+    assert any("drawn" in trial.info.get("reason", "") for trial in search.history.trials[32:])
+
+
+def test_a_subspace_that_is_used_up_calls_for_no_visits() -> None:
+    number = {"type": "float", "range": [0, 1]}
+    kinds = {"none": {}, "a": {"x": number}, "b": {"x": number}}
+    space = {"kind": {"type": "choice", "range": list(kinds), "submodule": kinds}}
+    search = Search(space, method="attnbo", mode="min", seed=0)
+    for _ in range(32):
+        (trial,) = search.ask(1)
+        away = {"none": 2.0, "a": 0.0, "b": 1.0}[trial.config["kind"]]
+        search.tell(trial, away + (trial.config.get("x", 0.0) - 0.3) ** 2)
+    tried = Counter(trial.config["kind"] for trial in search.history.trials)
+    late = [t.info.get("reason", "") for t in search.history.trials[20:]]
+    assert tried["none"] == 1
+    assert not any("visit" in reason for reason in late)
 
 
 def test_constant_scores_do_not_need_a_fallback() -> None:

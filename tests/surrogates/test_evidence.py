@@ -13,7 +13,7 @@ from nasbo.surrogates.base import FitError
 from nasbo.surrogates.covariance import Table
 from nasbo.surrogates.evidence import JITTER, Evidence
 from nasbo.surrogates.kernel_posterior import Covariances
-from nasbo.surrogates.maximum import maximise_density
+from nasbo.surrogates.maximum import FAILED, maximise_density
 from nasbo.surrogates.structured import StructuredGP
 
 
@@ -40,6 +40,20 @@ def test_value_is_the_negative_log_posterior(name: str) -> None:
     likelihood = -0.5 * (y @ np.linalg.solve(K, y) + log_determinant + 15 * math.log(2 * math.pi))
     prior = -0.5 * (((theta - means) / sds) ** 2).sum()
     assert evidence(theta)[0] == pytest.approx(-likelihood - prior, rel=1e-9)
+
+
+def test_a_matrix_that_lost_its_definiteness_still_has_a_value(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model, evidence, _, _ = evidence_of("cash", 40)
+    theta = np.array(model.priors.means) + 3.0
+    theta[model._noise] = -40.0
+    monkeypatch.setattr("nasbo.surrogates.evidence.JITTER", -1e-5)  # in place of rounding errors
+    value, gradient = evidence(theta)
+    assert value < FAILED
+    assert np.isfinite(gradient).all()
+    monkeypatch.setattr("nasbo.surrogates.evidence.MORE_JITTER", 0.0)
+    assert evidence(theta)[0] == FAILED
 
 
 @pytest.mark.parametrize("name", ["cash", "nas_cifar10"])
