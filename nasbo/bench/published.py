@@ -9,7 +9,7 @@ from pathlib import Path
 
 from nasbo.bench.cell import Cell, Protocol, Record
 from nasbo.bench.results import one_version_each
-from nasbo.bench.run import CELLS, cell_file, make_folder, read_cells, write_record
+from nasbo.bench.run import CELLS, cell_file, make_folder, read_cells, write_record, write_whole
 from nasbo.errors import NasboError
 
 SHIPPED = Path(__file__).with_name("published")
@@ -26,10 +26,7 @@ def publish_cells(out: Path, file: Path) -> int:
         for record in records
     ]
     make_folder(file.parent)
-    try:
-        file.write_bytes(lzma.compress("\n".join(lines).encode()))
-    except OSError as error:
-        raise NasboError(f"{file}: cannot be written: {error}") from error
+    write_whole(file, lzma.compress("\n".join(lines).encode()))
     return len(lines)
 
 

@@ -6,6 +6,7 @@ import glob
 import json
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -165,7 +166,17 @@ def make_folder(folder: Path) -> None:
 
 
 def write_record(path: Path, record: Record | Sequence[Any]) -> None:
-    """A file is there as a whole or not at all: a cell that exists is finished."""
+    """A file of JSON, as ``write_whole`` writes it: a cell that exists is finished."""
+    write_whole(path, json.dumps(record, separators=(",", ":")).encode())
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """A file is there as a whole or as it was; raises ``NasboError`` where it cannot be written."""
     partial = path.with_name(f"{path.name}.partial")
-    partial.write_text(json.dumps(record, separators=(",", ":")), encoding="utf-8")
-    partial.replace(path)
+    try:
+        partial.write_bytes(content)
+        partial.replace(path)
+    except OSError as error:
+        with suppress(OSError):  # the disk may be gone; the first error is the one to tell
+            partial.unlink(missing_ok=True)
+        raise NasboError(f"{path}: cannot be written: {error}") from error

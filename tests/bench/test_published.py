@@ -36,3 +36,13 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "taken").mkdir()
     with pytest.raises(NasboError, match="taken: cannot be written"):
         publish_cells(tmp_path, tmp_path / "taken")
+
+
+def test_a_file_that_is_there_outlives_one_that_cannot_be_written(tmp_path: Path) -> None:
+    run_plan(small_plan(), Settings(tmp_path, jobs=1))
+    file = tmp_path / "tiny.jsonl.xz"
+    file.write_bytes(b"before")
+    (tmp_path / "tiny.jsonl.xz.partial").mkdir()  # in place of a full disk
+    with pytest.raises(NasboError, match=r"tiny\.jsonl\.xz: cannot be written"):
+        publish_cells(tmp_path, file)
+    assert file.read_bytes() == b"before"
