@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import copy
+import logging
 import math
 import time
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any, cast
 
 import numpy as np
@@ -19,7 +19,7 @@ from nasbo.acquisition.choose import VISIT_EVERY
 from nasbo.errors import NasboError
 from nasbo.history import config_key
 from nasbo.methods.base import Method, Suggestion, Task
-from nasbo.methods.options import check_choice
+from nasbo.methods.options import check_choice, check_count
 from nasbo.space import Space, Subspace
 from nasbo.surrogates.attention import AttentionGP, AttentionSettings, Training
 from nasbo.surrogates.base import FitError, Surrogate
@@ -31,9 +31,11 @@ from nasbo.surrogates.encoder import (
     FrozenEncoder,
     Pooling,
 )
-from nasbo.surrogates.structured import StructuredGP
+from nasbo.surrogates.structured import MAX_ROWS, StructuredGP
 
 Array = NDArray[np.float64]
+
+logger = logging.getLogger(__name__)
 
 PRESETS = ("default", "paper")
 ATTENTION = ("on", "features", "off")
@@ -73,6 +75,8 @@ class AttnBO(Method):
             the encoder, so other values than the first ones mean ``features``.
         structured: ``off`` leaves the encoder's component alone in the default preset.
         acquisition: ``auto``, ``log_ei``, ``sampled_log_ei`` or ``thompson``.
+        max_rows: of the default preset: on how many results predictions rest at most; the time of
+            a decision grows with its cube.
     """
 
     def __init__(
@@ -87,6 +91,7 @@ class AttnBO(Method):
         attention: str | bool = "on",
         structured: str | bool = "on",
         acquisition: str = "auto",
+        max_rows: int = MAX_ROWS,
     ) -> None:
         super().__init__(space, seed)
         attention, structured = _switch(attention), _switch(structured)
@@ -95,18 +100,20 @@ class AttnBO(Method):
         check_choice("pooling", pooling, POOLINGS)
         check_choice("attention", attention, ATTENTION)
         check_choice("structured", structured, SWITCH)
+        check_count("max_rows", max_rows)
         self.preset = preset
         self.acquisition = _acquisition(space, acquisition)
         self._settings = AttentionSettings(
             EncoderShape(embedding=cast(Embedding, embedding), pooling=cast(Pooling, pooling)),
             Training(_learning_rate(learning_rate, preset)),
         )
-        _check_parts(preset, attention, structured)
+        _check_parts(preset, attention, structured, max_rows)
         self._is_structured = structured == "on"
         is_usual = (embedding, pooling) == (EMBEDDINGS[0], POOLINGS[0])
         if attention == "on" and not (self._is_structured and is_usual):
             attention = "features"
         self._attention = attention
+        self._max_rows = max_rows
         self._structured: StructuredGP | None = None
 
     def propose(self, task: Task) -> list[Suggestion]:
@@ -114,14 +121,16 @@ class AttnBO(Method):
         surrogate = self.make_surrogate(task.torch_seed)
         surrogate.fit(task.observations)
         fit_s = time.perf_counter() - started
-        info = {"acquisition": self.acquisition, "preset": self.preset, "fit_s": round(fit_s, 3)}
         surrogate, found = self._choose(surrogate, task)
+        info: dict[str, Any] = {"acquisition": self.acquisition, "preset": self.preset}
         if isinstance(surrogate, StructuredGP) and self._is_doubted(found, task):
-            with suppress(FitError):
-                other = copy.copy(surrogate)
-                other.fit(task.observations, task.rng)
+            started = time.perf_counter()
+            other = _refitted(surrogate, task)
+            fit_s += time.perf_counter() - started
+            if other is not None:
                 surrogate, found = self._choose(other, task)
                 info["reason"] = "hyperparameters drawn, as the fitted ones expect no improvement"
+        info["fit_s"] = round(fit_s, 3)
         return [_suggestion(surrogate, one, info) for one in found]
 
     def _choose(self, surrogate: Surrogate, task: Task) -> tuple[Surrogate, list[Found]]:
@@ -162,9 +171,24 @@ class AttnBO(Method):
             if self._attention == "features":
                 frozen = FrozenEncoder(self.space, shape.embedding, shape.pooling)
             self._structured = StructuredGP(
-                self.space, frozen, self._is_structured, self._attention != "off"
+                self.space,
+                frozen,
+                self._is_structured,
+                self._attention != "off",
+                self._max_rows,
             )
         return self._structured
+
+
+def _refitted(surrogate: StructuredGP, task: Task) -> StructuredGP | None:
+    """The same model with hyperparameters found under drawn priors; ``None`` if none were."""
+    other = copy.copy(surrogate)
+    try:
+        other.fit(task.observations, task.rng)
+    except FitError as error:
+        logger.info("the first fit stays, as one under drawn priors failed: %s", error)
+        return None
+    return other
 
 
 def _suggestion(surrogate: Surrogate, found: Found, info: dict[str, Any]) -> Suggestion:
@@ -211,10 +235,12 @@ def _switch(value: str | bool) -> str:
     return ("on" if value else "off") if isinstance(value, bool) else value
 
 
-def _check_parts(preset: str, attention: str, structured: str) -> None:
+def _check_parts(preset: str, attention: str, structured: str, max_rows: int) -> None:
     if preset == "paper" and attention != "on":
         raise NasboError(f"attention can be {attention!r} in preset 'default' only")
     if preset == "paper" and structured != "on":
         raise NasboError("structured can be 'off' in preset 'default' only")
+    if preset == "paper" and max_rows != MAX_ROWS:
+        raise NasboError("max_rows can be given in preset 'default' only")
     if structured == "off" and attention == "off":
         raise NasboError("structured and attention cannot both be 'off': nothing is left")

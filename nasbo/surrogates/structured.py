@@ -38,7 +38,8 @@ Array = NDArray[np.float64]
 MAX_FIT_ROWS = 300
 """Beyond this many rows the hyperparameters come from a part of them."""
 MAX_ROWS = 1000
-"""Beyond this many rows the posterior, too, is conditioned on a part of them."""
+"""Beyond this many rows the posterior, too, is conditioned on a part of them, if not told
+otherwise."""
 PART_WEIGHT = -math.log(3.0)
 """Log weight of each of S, U and T, a priori: together they explain the unit variance of y."""
 ATTENTION_WEIGHT = -4.0
@@ -56,6 +57,7 @@ class StructuredGP(Surrogate):
         is_structured: whether there is S + U + T; without it the encoder's component is all.
         is_shared: whether U compares units with others of their type; without it only with
             themselves.
+        max_rows: on how many observations the posterior is conditioned at most.
     """
 
     def __init__(
@@ -64,11 +66,12 @@ class StructuredGP(Surrogate):
         encode: FrozenEncoder | None = None,
         is_structured: bool = True,
         is_shared: bool = True,
+        max_rows: int = MAX_ROWS,
     ) -> None:
         self.layout = Layout(space)
         self.priors = Priors()
         self.encode = encode
-        self._is_shared = is_shared
+        self._is_shared, self._max_rows = is_shared, max_rows
         self.kernels: list[Kernel] = []
         if is_structured:
             self.kernels += [SingleUnits([self._whole()]), *self._unit_kernels()]
@@ -78,21 +81,21 @@ class StructuredGP(Surrogate):
         (self._noise,) = self.priors.add(1, *NOISE)
         self.theta: Array = np.array(self.priors.means)
 
-    def fit(self, observations: Observations, doubt: Generator | None = None) -> None:
+    def fit(self, observations: Observations, prior_draws: Generator | None = None) -> None:
         """Find the hyperparameters by MAP and condition on the observations.
 
         Args:
             observations: at least two.
-            doubt: if given, MAP is found under a prior whose means are a draw of the prior: other
-                hyperparameters that explain the observations nearly as well.
+            prior_draws: if given, MAP is found under a prior whose means are a draw of the prior:
+                other hyperparameters that explain the observations nearly as well.
         """
         y = np.asarray(observations.y, dtype=np.float64)
         if len(y) < 2 or not np.isfinite(y).all():
             raise FitError(f"at least two finite scores must be given, got {y!r}")
         z, self.scale = model_scale(y, observations.n_design)
         observed = Table.of(self._rows(observations.batches))
-        few, many = _subset(z, MAX_FIT_ROWS), _subset(z, MAX_ROWS)
-        priors = self.priors if doubt is None else _drawn(self.priors, doubt)
+        few, many = _subset(z, MAX_FIT_ROWS), _subset(z, self._max_rows)
+        priors = self.priors if prior_draws is None else _drawn(self.priors, prior_draws)
         evidence = self.evidence(observed.take(few), z[few], priors)
         self.theta = maximise_density(evidence, priors)
         covariances = Covariances(self.kernels, self.theta, observed.take(many))

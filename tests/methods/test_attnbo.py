@@ -48,6 +48,8 @@ def after_design(space: str = "simulation", seed: int = 0, **options: Any) -> Se
         ({"structured": "off", "attention": "off"}, "structured and attention cannot both"),
         ({"preset": "paper", "structured": False}, "structured can be 'off' in preset 'default'"),
         ({"acquisition": "ucb"}, "acquisition must be one of auto, log_ei"),
+        ({"max_rows": 0}, "max_rows must be an integer >= 1"),
+        ({"preset": "paper", "max_rows": 99}, "max_rows can be given in preset 'default' only"),
         ({"learning_rate": 0.01}, "learning_rate is for preset 'paper'"),
         ({"preset": "paper", "learning_rate": -1}, "0 < learning_rate"),
         ({"preset": "paper", "attention": "off"}, "attention can be 'off' in preset 'default'"),
@@ -149,11 +151,14 @@ def test_a_model_that_expects_nothing_more_is_doubted_now_and_then() -> None:
     assert [t.config for t in again.history.trials] == [t.config for t in search.history.trials]
 
 
-def test_a_drawn_fit_that_fails_leaves_the_first_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_drawn_fit_that_fails_leaves_the_first_answer(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "nasbo.methods.attnbo")
     usual, tries = StructuredGP.fit, []
 
-    def fit(self: StructuredGP, observations: Any, doubt: Any = None) -> None:
-        if doubt is not None:
+    def fit(self: StructuredGP, observations: Any, prior_draws: Any = None) -> None:
+        if prior_draws is not None:
             tries.append(len(observations))
             raise FitError("no")
         usual(self, observations)
@@ -161,6 +166,7 @@ def test_a_drawn_fit_that_fails_leaves_the_first_answer(monkeypatch: pytest.Monk
     monkeypatch.setattr(StructuredGP, "fit", fit)
     search = one_by_one(30)
     assert tries
+    assert len(caplog.records) == len(tries)
     assert {trial.source for trial in search.history.trials} == {"design", "model"}
     assert not any("drawn" in t.info.get("reason", "") for t in search.history.trials)
 

@@ -171,13 +171,10 @@ def test_many_rows_are_thinned_for_the_hyperparameters_only(
     assert np.corrcoef(mean.numpy(), z)[0, 1] > 0.95
 
 
-def test_very_many_rows_are_thinned_for_the_posterior_too(
-    observe: Observe, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(structured, "MAX_ROWS", 30)
+def test_very_many_rows_are_thinned_for_the_posterior_too(observe: Observe) -> None:
     space = load_space("simulation")
     observations = observe(space, jenatton, n=60)
-    model = StructuredGP(space)
+    model = StructuredGP(space, max_rows=30)
     model.fit(observations)
     best = int(np.argmax(observations.y))
     mean, _ = model.posteriors(observations.batches)
