@@ -120,6 +120,35 @@ def bench_figure4(out: Path, seeds: int, sizes: tuple[int, ...]) -> None:
         click.echo(line)
 
 
+@bench.command("predict")
+@click.option("--method", "-m", "methods", multiple=True, help="Again for more; GPs if not given.")
+@click.option("--problem", "problems", multiple=True, help="Again for more; those made up here.")
+@click.option("--size", "sizes", type=int, multiple=True, help="Observations; 20, 50 and 100.")
+@click.option("--seeds", default=5, show_default=True, help="Sets of observations drawn.")
+def bench_predict(
+    methods: tuple[str, ...], problems: tuple[str, ...], sizes: tuple[int, ...], seeds: int
+) -> None:
+    """How well surrogates predict configs that they have not seen, and know how well.
+
+    All learn from the same random observations. Errors are in standard deviations of the held-out
+    scores (of all of them, and of their best quarter); the log density is in nats, larger is
+    better; calibration is how far the part of scores below a predicted quantile is from its level.
+
+    \b
+    nasbo bench predict --problem share --problem blocks --size 50
+    nasbo bench predict -m attnbo -m 'attnbo[max_rows=2000]' --problem share --size 2000 --seeds 2
+    """
+    from nasbo.bench.prediction import METHODS, PROBLEMS, SIZES, measure_predictions, table
+
+    def progress(line: str) -> None:
+        click.echo(line, err=True)
+
+    rows = measure_predictions(
+        methods or METHODS, problems or PROBLEMS, sizes or SIZES, seeds, progress
+    )
+    click.echo("\n".join(table(rows)))
+
+
 @bench.command("overhead")
 @click.option("--trials", default=1000, show_default=True, type=click.IntRange(min=2))
 def bench_overhead(trials: int) -> None:

@@ -1,11 +1,12 @@
 """Observations come in; the posterior of a sum of structured kernels over all subspaces goes out.
 
-The kernel is S + U + T. S compares whole configs, where parameters of one name share a column
-whatever their father. U is attention between units: it compares all units of one type with each
-other (branches with the same names or ranges, blocks of a network), weighted by place and by what
-is in them, with two learned numbers per type. T compares each unit with itself (Add-Tree, Ma and
-Blaschko 2020). U and T also hold one term per structural decision. Features of a frozen encoder of
-the tokens can join the sum. All hyperparameters have Gaussian priors and are found by MAP.
+The kernel is S + U. S compares whole configs, where parameters of one name share a column whatever
+their father. U is attention between units: it compares all units of one type with each other
+(branches with the same names or ranges, blocks of a network), weighted by place and by what is in
+them, with two learned numbers per type; a unit that has no other of its type is compared with
+itself (as all are in Add-Tree, Ma and Blaschko 2020). U also holds one term per structural
+decision. Features of a frozen encoder of the tokens can join the sum. All hyperparameters have
+Gaussian priors and are found by MAP.
 """
 
 from __future__ import annotations
@@ -29,7 +30,12 @@ from nasbo.surrogates.kernel_posterior import Covariances, KernelPosterior
 from nasbo.surrogates.kernels import LENGTHSCALE_SD, Priors, lengthscale_mean
 from nasbo.surrogates.layout import Layout, Rows
 from nasbo.surrogates.maximum import maximise_density
-from nasbo.surrogates.shared import SharedUnits, per_feature, unit_columns
+from nasbo.surrogates.shared import (
+    UNIT_LENGTHSCALE_SD,
+    SharedUnits,
+    per_feature,
+    unit_columns,
+)
 from nasbo.surrogates.single import SingleUnit, SingleUnits
 from nasbo.surrogates.transform import model_scale
 
@@ -40,21 +46,21 @@ MAX_FIT_ROWS = 300
 MAX_ROWS = 1000
 """Beyond this many rows the posterior, too, is conditioned on a part of them, if not told
 otherwise."""
-PART_WEIGHT = -math.log(3.0)
-"""Log weight of each of S, U and T, a priori: together they explain the unit variance of y."""
+WHOLE_WEIGHT, UNITS_WEIGHT = math.log(1 / 3), math.log(2 / 3)
+"""Log weights of S and U, a priori: together they explain the unit variance of y."""
 ATTENTION_WEIGHT = -4.0
 NOISE = (-5.0, 2.0)
 """Wide, so that both the noise of a training run and its absence are found from few rows."""
 
 
 class StructuredGP(Surrogate):
-    """A GP with the S + U + T kernel.
+    """A GP with the S + U kernel.
 
     Args:
         space: the space of all observations.
         encode: optional frozen encoder, whose features become one more Matérn component, with a
             small weight.
-        is_structured: whether there is S + U + T; without it the encoder's component is all.
+        is_structured: whether there is S + U; without it the encoder's component is all.
         is_shared: whether U compares units with others of their type; without it only with
             themselves.
         max_rows: on how many observations the posterior is conditioned at most.
@@ -131,27 +137,22 @@ class StructuredGP(Surrogate):
         columns = self.layout.columns
         scales = self.priors.add(len(columns), lengthscale_mean(len(columns)), LENGTHSCALE_SD)
         spread = [s for s, column in zip(scales, columns, strict=True) for _ in range(column.width)]
-        (weight,) = self.priors.add(1, PART_WEIGHT, 1.0)
+        (weight,) = self.priors.add(1, WHOLE_WEIGHT, 1.0)
         return SingleUnit(list(range(self.layout.n_features)), spread, weight, 0)
 
     def _unit_kernels(self) -> list[Kernel]:
-        """U and T: the types with many units, then all that compare a unit with itself."""
-        log_weight = PART_WEIGHT - math.log(self.layout.mean_active_units() + 0.5)
+        """U: the types with many units, then the units and decisions that stand alone."""
+        log_weight = UNITS_WEIGHT - math.log(self.layout.mean_active_units() + 0.5)
         many = [units for units in self.layout.types if len(units) > 1 and self._is_shared]
         shared = [SharedUnits(self.layout, units, self.priors, log_weight) for units in many]
         alone = [unit for units in self.layout.types if units not in many for unit in units]
         single = [self._single(unit, log_weight) for unit in alone]
-        single += [self._single(unit, log_weight) for unit in range(len(self.layout.units))]
-        single += [
-            self._decision(at, log_weight)
-            for _ in ("U", "T")
-            for at in range(len(self.layout.decisions))
-        ]
-        return [*shared, SingleUnits(single)]
+        single += [self._decision(at, log_weight) for at in range(len(self.layout.decisions))]
+        return [*shared, SingleUnits(single)] if single else list(shared)
 
     def _single(self, unit: int, log_weight: float) -> SingleUnit:
         n = len(self.layout.units[unit].columns)
-        scales = self.priors.add(n, lengthscale_mean(n), LENGTHSCALE_SD)
+        scales = self.priors.add(n, lengthscale_mean(n), UNIT_LENGTHSCALE_SD)
         (weight,) = self.priors.add(1, log_weight, 1.0)
         spread = per_feature(self.layout, unit, scales)
         return SingleUnit(

@@ -1,0 +1,233 @@
+"""Problems and methods come in; how well the methods' surrogates predict new configs goes out.
+
+A search needs more than small errors: a surrogate must know how far it may be off, or it stops
+looking too early. So its whole predictive distribution is scored on configs that it has not seen.
+
+    nasbo bench predict --problem share --size 50
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.random import Generator
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from nasbo.bench.lookup import find_problem
+from nasbo.bench.problem import Problem
+from nasbo.bench.spec import MethodSpec, parse_method
+from nasbo.errors import NasboError
+from nasbo.methods import Method
+from nasbo.methods.attnbo import AttnBO
+from nasbo.methods.base import Task, design_size
+from nasbo.methods.modelled import SurrogateMethod
+from nasbo.space import Subspace
+from nasbo.surrogates.base import FitError, Observations, Surrogate
+from nasbo.surrogates.transform import Scale
+
+Array = NDArray[np.float64]
+
+PROBLEMS = ("jenatton_large_shifted", "share", "noshare", "blocks", "tree_many")
+METHODS = ("attnbo", "gp", "hierarchical", "addtree", "independent")
+SIZES = (20, 50, 100)
+N_SEEDS = 5
+N_HELD_OUT = 200
+FLOOR = 0.01
+"""Added to each predicted sd, squared, in sds of the observed scores: what a search cannot see."""
+WORST = -10.0
+"""The least log density that one config counts with: a miss by some four and a half sds."""
+LEVELS = np.linspace(0.05, 0.95, 19)
+
+
+@dataclass(frozen=True)
+class Quality:
+    """Of the predictions of one surrogate, or the mean of several.
+
+    Attributes:
+        error: root mean squared error, in sds of the held-out scores.
+        best_error: the same over the best quarter of the held-out configs.
+        log_density: of the held-out scores, in sds, the mean in nats; larger is better.
+        calibration: mean distance of the part of scores below a predicted quantile from its level.
+    """
+
+    error: float
+    best_error: float
+    log_density: float
+    calibration: float
+
+    def __iter__(self) -> Iterator[float]:
+        yield from (self.error, self.best_error, self.log_density, self.calibration)
+
+
+@dataclass(frozen=True)
+class Row:
+    """Qualities of one method on one problem behind so many observations, one per seed."""
+
+    problem: str
+    size: int
+    method: str
+    qualities: tuple[Quality, ...]
+
+    @property
+    def mean(self) -> Quality:
+        return mean_quality(self.qualities)
+
+
+def measure_predictions(
+    methods: Sequence[str] = METHODS,
+    problems: Sequence[str] = PROBLEMS,
+    sizes: Sequence[int] = SIZES,
+    n_seeds: int = N_SEEDS,
+    progress: Callable[[str], None] = lambda line: None,
+) -> list[Row]:
+    """Fit every surrogate to the same random observations and score it on the same new configs.
+
+    Configs are uniform over the subspaces, then inside. Observations carry the problem's noise,
+    held-out scores do not: predictions are of the noise-free score.
+
+    Args:
+        methods: such as ``attnbo[attention=off]``; all must have a surrogate.
+        problems: their names.
+        sizes: of the observations; a smaller set is the front of a larger one.
+        n_seeds: sets of observations drawn.
+        progress: is told what was done.
+    """
+    if n_seeds < 1 or not sizes or min(sizes) < 2:
+        raise NasboError(f"seeds >= 1 and sizes >= 2 must hold, but got {n_seeds} and {sizes}")
+    specs = [parse_method(method) for method in methods]
+    found: dict[tuple[str, int, str], list[Quality]] = {}
+    for name in problems:
+        problem = find_problem(name)
+        models = {spec.label: _surrogates(spec, problem) for spec in specs}
+        for seed in range(n_seeds):
+            rng = np.random.default_rng(seed)
+            held_out = draw_rows(problem, N_HELD_OUT, rng, is_true=True)
+            observed = draw_rows(problem, max(sizes), rng)
+            for size in sizes:
+                front = _front(observed, size)
+                for label, make in models.items():
+                    quality = _fit_and_score(make(front, seed), front, held_out, label)
+                    found.setdefault((name, size, label), []).append(quality)
+            progress(f"{name}: seed {seed + 1} of {n_seeds}")
+    return [Row(*key, tuple(qualities)) for key, qualities in found.items()]
+
+
+def draw_rows(problem: Problem, n: int, rng: Generator, is_true: bool = False) -> Observations:
+    """Random configs with their scores, larger is better; the first of them count as design."""
+    subspaces: list[Subspace] = [problem.space.random_subspace(rng) for _ in range(n)]
+    x = [subspace.sample(1, rng)[0] for subspace in subspaces]
+    scores = []
+    for subspace, row in zip(subspaces, x, strict=True):
+        config = subspace.decode(row)
+        value = problem.evaluate(config, rng)
+        scores.append(-(problem.score(config, value) if is_true else value))
+    n_design = min(n, design_size(problem.space))
+    return Observations(problem.space, subspaces, x, np.array(scores), n_design)
+
+
+def score(surrogate: Surrogate, held_out: Observations) -> Quality:
+    """Of the predictions of a fitted surrogate for observations without noise."""
+    with torch.no_grad():
+        mean, variance = (part.numpy() for part in surrogate.posteriors(held_out.batches))
+    sds = np.sqrt(np.maximum(variance, 0.0) + FLOOR**2)
+    spread = max(float(held_out.y.std()), 1e-12)
+    predicted = np.array([surrogate.scale.to_score(float(z)) for z in mean])
+    errors = (predicted - held_out.y) / spread
+    best = held_out.y >= np.quantile(held_out.y, 0.75)
+    z, log_slope = on_scale(surrogate.scale, held_out.y)
+    away = (z - mean) / sds
+    with np.errstate(invalid="ignore"):  # where a score is outside of the scale
+        densities = -0.5 * away**2 - np.log(sds) - 0.5 * math.log(2 * math.pi)
+        densities = np.where(np.isfinite(away), densities + log_slope + math.log(spread), WORST)
+    below = ndtr(away)
+    parts = np.array([(below <= level).mean() for level in LEVELS])
+    return Quality(
+        error=_root_mean_square(errors),
+        best_error=_root_mean_square(errors[best]),
+        log_density=float(np.maximum(densities, WORST).mean()),
+        calibration=float(np.abs(parts - LEVELS).mean()),
+    )
+
+
+def on_scale(scale: Scale, y: Array) -> tuple[Array, Array]:
+    """Scores on a model's scale, shape (n,), and the log of its slope at each of them.
+
+    A score beyond the end of a logarithmic scale is infinite there.
+    """
+    if scale.shift is None:
+        return (y - scale.mean) / scale.sd, np.full(len(y), -math.log(scale.sd))
+    with np.errstate(divide="ignore"):
+        logs = np.log(np.maximum(scale.shift - y, 0.0))
+    return (-logs - scale.mean) / scale.sd, -logs - math.log(scale.sd)
+
+
+def mean_quality(qualities: Sequence[Quality]) -> Quality:
+    """The mean of each number."""
+    return Quality(*(float(value) for value in np.mean([list(one) for one in qualities], axis=0)))
+
+
+def table(rows: Sequence[Row]) -> list[str]:
+    """Lines of text: the methods per problem and size, then over all problems."""
+    wide = max(len(row.method) for row in rows) + 2
+    pad = max(len(row.problem) for row in rows) + 2
+    head = f"{'problem':<{pad}}{'n':>6}  {'method':<{wide}}"
+    lines = [head + f"{'error':>8}{'of best':>9}{'log density':>13}{'calibration':>13}"]
+    lines += [_line(row.problem, row.size, row.method, row.mean, pad, wide) for row in rows]
+    if len({row.problem for row in rows}) > 1:
+        together: dict[tuple[int, str], list[Quality]] = {}
+        for row in rows:
+            together.setdefault((row.size, row.method), []).append(row.mean)
+        lines += [
+            _line("all", size, method, mean_quality(qualities), pad, wide)
+            for (size, method), qualities in sorted(together.items(), key=lambda one: one[0][0])
+        ]
+    return lines
+
+
+def _line(problem: str, size: int, method: str, quality: Quality, pad: int, wide: int) -> str:
+    error, best, density, calibration = quality
+    numbers = f"{error:>8.3f}{best:>9.3f}{density:>13.2f}{calibration:>13.3f}"
+    return f"{problem:<{pad}}{size:>6}  {method:<{wide}}{numbers}"
+
+
+def _surrogates(spec: MethodSpec, problem: Problem) -> Callable[[Observations, int], Surrogate]:
+    """Surrogates of a method, not fitted; a method without one is refused."""
+    if not isinstance(spec.make(problem.space), SurrogateMethod | AttnBO):
+        raise NasboError(f"{spec.label} has no surrogate whose predictions could be scored")
+
+    def make(observations: Observations, seed: int) -> Surrogate:
+        return _surrogate(spec.make(problem.space, seed), seed)
+
+    return make
+
+
+def _surrogate(method: Method, seed: int) -> Surrogate:
+    if isinstance(method, AttnBO):
+        return method.make_surrogate(seed)
+    assert isinstance(method, SurrogateMethod)
+    rng = np.random.default_rng(seed)
+    return method.make_surrogate(Task(method.space, [], [], set(), 1, rng, seed))
+
+
+def _fit_and_score(
+    surrogate: Surrogate, observed: Observations, held_out: Observations, label: str
+) -> Quality:
+    try:
+        surrogate.fit(observed)
+    except FitError as error:
+        raise NasboError(f"{label} could not be fitted to {len(observed)} rows: {error}") from error
+    return score(surrogate, held_out)
+
+
+def _front(data: Observations, n: int) -> Observations:
+    n_design = min(n, data.n_design)
+    return Observations(data.space, data.subspaces[:n], data.x[:n], data.y[:n], n_design)
+
+
+def _root_mean_square(errors: Array) -> float:
+    return float(np.sqrt(np.mean(errors**2)))
