@@ -17,7 +17,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from numpy.random import Generator
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -87,23 +86,15 @@ class StructuredGP(Surrogate):
         (self._noise,) = self.priors.add(1, *NOISE)
         self.theta: Array = np.array(self.priors.means)
 
-    def fit(self, observations: Observations, prior_draws: Generator | None = None) -> None:
-        """Find the hyperparameters by MAP and condition on the observations.
-
-        Args:
-            observations: at least two.
-            prior_draws: if given, MAP is found under a prior whose means are a draw of the prior:
-                other hyperparameters that explain the observations nearly as well.
-        """
+    def fit(self, observations: Observations) -> None:
+        """Find the hyperparameters by MAP and condition on the observations."""
         y = np.asarray(observations.y, dtype=np.float64)
         if len(y) < 2 or not np.isfinite(y).all():
             raise FitError(f"at least two finite scores must be given, got {y!r}")
         z, self.scale = model_scale(y, observations.n_design)
         observed = Table.of(self._rows(observations.batches))
         few, many = _subset(z, MAX_FIT_ROWS), _subset(z, self._max_rows)
-        priors = self.priors if prior_draws is None else _drawn(self.priors, prior_draws)
-        evidence = self.evidence(observed.take(few), z[few], priors)
-        self.theta = maximise_density(evidence, priors)
+        self.theta = maximise_density(self.evidence(observed.take(few), z[few]), self.priors)
         covariances = Covariances(self.kernels, self.theta, observed.take(many))
         noise = math.exp(self.theta[self._noise]) + JITTER
         self._posterior = KernelPosterior.on(covariances, noise, z[many])
@@ -127,10 +118,10 @@ class StructuredGP(Surrogate):
         extended._posterior = self._posterior.extended(pending)
         return extended
 
-    def evidence(self, rows: Table, z: Array, priors: Priors) -> Evidence:
+    def evidence(self, rows: Table, z: Array) -> Evidence:
         """The density of the hyperparameters given rows and their standardised scores, (n,)."""
         terms = [term for kernel in self.kernels for term in kernel.pair_terms(rows)]
-        return Evidence(terms, z, priors, self._noise)
+        return Evidence(terms, z, self.priors, self._noise)
 
     def _whole(self) -> SingleUnit:
         """S: one always active unit of all columns."""
@@ -180,11 +171,6 @@ class StructuredGP(Surrogate):
         if self.encode is None:
             return rows
         return Rows(torch.cat([rows.features, self.encode(batches)], 1), rows.active)
-
-
-def _drawn(priors: Priors, rng: Generator) -> Priors:
-    """The same priors about means that are drawn from them."""
-    return Priors(list(rng.normal(priors.means, priors.sds)), priors.sds)
 
 
 def _subset(z: Array, n: int) -> NDArray[np.intp]:

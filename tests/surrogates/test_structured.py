@@ -51,24 +51,6 @@ def fitted(request: pytest.FixtureRequest, observe: Observe) -> tuple[Structured
     return model, observations
 
 
-def test_drawn_hyperparameters_differ_but_still_explain(
-    fitted: tuple[StructuredGP, Observations],
-) -> None:
-    model, seen = fitted
-    usual = model.theta
-    drawn = []
-    for seed in (1, 1, 2):
-        model.fit(seen, np.random.default_rng(seed))
-        drawn.append(model.theta)
-        z = (seen.y - seen.y.mean()) / seen.y.std()
-        assert np.abs(model.posteriors(seen.batches)[0].numpy() - z).max() < 0.2
-    assert np.array_equal(drawn[0], drawn[1])
-    assert np.abs(drawn[0] - usual).max() > 0.5
-    assert np.abs(drawn[0] - drawn[2]).max() > 0.5
-    model.fit(seen)
-    assert np.array_equal(model.theta, usual)
-
-
 def test_it_comes_close_to_what_it_has_seen(fitted: tuple[StructuredGP, Observations]) -> None:
     model, seen = fitted
     mean, variance = model.posteriors(seen.batches)
