@@ -20,7 +20,7 @@ from scipy.special import ndtr
 
 from nasbo.bench.lookup import find_problem
 from nasbo.bench.problem import Problem
-from nasbo.bench.spec import MethodSpec, parse_method
+from nasbo.bench.spec import parse_method
 from nasbo.errors import NasboError
 from nasbo.methods import Method
 from nasbo.methods.attnbo import AttnBO
@@ -103,16 +103,16 @@ def measure_predictions(
     found: dict[tuple[str, int, str], list[Quality]] = {}
     for name in problems:
         problem = find_problem(name)
-        models = {spec.label: _surrogates(spec, problem) for spec in specs}
         for seed in range(n_seeds):
             rng = np.random.default_rng(seed)
             held_out = draw_rows(problem, N_HELD_OUT, rng, is_true=True)
             observed = draw_rows(problem, max(sizes), rng)
             for size in sizes:
                 front = _front(observed, size)
-                for label, make in models.items():
-                    quality = _fit_and_score(make(front, seed), front, held_out, label)
-                    found.setdefault((name, size, label), []).append(quality)
+                for spec in specs:
+                    model = _surrogate(spec.make(problem.space, seed), spec.label, seed)
+                    quality = _fit_and_score(model, front, held_out, spec.label)
+                    found.setdefault((name, size, spec.label), []).append(quality)
             progress(f"{name}: seed {seed + 1} of {n_seeds}")
     return [Row(*key, tuple(qualities)) for key, qualities in found.items()]
 
@@ -195,21 +195,12 @@ def _line(problem: str, size: int, method: str, quality: Quality, pad: int, wide
     return f"{problem:<{pad}}{size:>6}  {method:<{wide}}{numbers}"
 
 
-def _surrogates(spec: MethodSpec, problem: Problem) -> Callable[[Observations, int], Surrogate]:
-    """Surrogates of a method, not fitted; a method without one is refused."""
-    if not isinstance(spec.make(problem.space), SurrogateMethod | AttnBO):
-        raise NasboError(f"{spec.label} has no surrogate whose predictions could be scored")
-
-    def make(observations: Observations, seed: int) -> Surrogate:
-        return _surrogate(spec.make(problem.space, seed), seed)
-
-    return make
-
-
-def _surrogate(method: Method, seed: int) -> Surrogate:
+def _surrogate(method: Method, label: str, seed: int) -> Surrogate:
+    """The surrogate of a method, not fitted."""
     if isinstance(method, AttnBO):
         return method.make_surrogate(seed)
-    assert isinstance(method, SurrogateMethod)
+    if not isinstance(method, SurrogateMethod):
+        raise NasboError(f"{label} has no surrogate whose predictions could be scored")
     rng = np.random.default_rng(seed)
     return method.make_surrogate(Task(method.space, [], [], set(), 1, rng, seed))
 
