@@ -44,8 +44,11 @@ class Shares:
 
 
 def draw_maps(results: Results, path: Path) -> list[Shares]:
-    """Draw the maps of the first seeds side by side; nothing where the NAS cells are missing."""
-    runs = results.of(NAS, NAS_METHODS[0])[:N_SEEDS]
+    """Draw the maps of the first seeds side by side; nothing where the NAS cells are missing.
+
+    Published cells have no configs, so there is nothing to draw from them.
+    """
+    runs = [run for run in results.of(NAS, NAS_METHODS[0]) if "configs" in run.record][:N_SEEDS]
     maps = [(run.seed, one) for run in runs if (one := _map_of(run)) is not None]
     if not maps:
         return []
