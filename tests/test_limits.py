@@ -110,7 +110,7 @@ def test_a_rare_corner_is_searched_by_the_model() -> None:
         return sum(config.values()) <= 9
 
     search = Search(space, "attnbo", mode="max", limits=allows)
-    for _ in range(8):
+    for _ in range(6):
         for trial in search.ask(4):
             search.tell(trial, float(config_score(trial.config)))
     assert all(allows(trial.config) for trial in search.trials)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -13,7 +12,6 @@ import torch
 from numpy.typing import NDArray
 
 from nasbo.acquisition import ACQUISITIONS, Acquisition, Chooser, Found, default_acquisition
-from nasbo.acquisition.choose import VISIT_EVERY
 from nasbo.errors import NasboError
 from nasbo.history import config_key
 from nasbo.methods.base import Method, Suggestion, Task
@@ -37,8 +35,6 @@ Array = NDArray[np.float64]
 PRESETS = ("default", "paper")
 ATTENTION = ("on", "features", "off")
 SWITCH = ("on", "off")
-KNOWN = 2
-"""Visits to the least tried subspace end when it has so many more results than parameters."""
 SATED = math.log(1e-3)
 """A best log-EI below this (in standard deviations of the scores) expects nothing more."""
 DOUBT = 0.5
@@ -52,9 +48,8 @@ class AttnBO(Method):
     """Attention-based Bayesian optimisation over conditional spaces.
 
     One GP over all subspaces; log-EI is maximised in each of them (or in sampled ones, where there
-    are too many), and the best config of each subspace is suggested, best first. Where a batch
-    cannot hold all subspaces, every fourth config goes to the least tried one, until that one is
-    known. With few results a GP is sure of the wrong thing now and then: where it is sure that
+    are too many), and the best config of each subspace is suggested, best first. With few results
+    a GP is sure of the wrong thing now and then: where it is sure that
     nothing is left to gain, half of the batches, at random, go where most would be to gain if it
     were less sure, by as little as it takes.
 
@@ -74,6 +69,8 @@ class AttnBO(Method):
             the encoder, so other values than the first ones mean ``features``.
         structured: ``off`` leaves the encoder's component alone in the default preset.
         acquisition: ``auto``, ``log_ei``, ``sampled_log_ei`` or ``thompson``.
+        visit_every: where a batch cannot hold all subspaces, every so many configs one goes to the
+            least tried subspace; never, if not given.
         max_rows: of the default preset: on how many results predictions rest at most; the time of
             a decision grows with its cube.
     """
@@ -90,6 +87,7 @@ class AttnBO(Method):
         attention: str | bool = "on",
         structured: str | bool = "on",
         acquisition: str = "auto",
+        visit_every: int | None = None,
         max_rows: int = MAX_ROWS,
     ) -> None:
         super().__init__(space, seed)
@@ -99,6 +97,8 @@ class AttnBO(Method):
         check_choice("pooling", pooling, POOLINGS)
         check_choice("attention", attention, ATTENTION)
         check_choice("structured", structured, SWITCH)
+        if visit_every is not None:
+            check_count("visit_every", visit_every)
         check_count("max_rows", max_rows)
         self.preset = preset
         self.acquisition = _acquisition(space, acquisition)
@@ -112,46 +112,33 @@ class AttnBO(Method):
         if attention == "on" and not (self._is_structured and is_usual):
             attention = "features"
         self._attention = attention
-        self._max_rows = max_rows
+        self._max_rows, self._visit_every = max_rows, visit_every or 0
         self._structured: StructuredGP | None = None
 
     def propose(self, task: Task) -> list[Suggestion]:
         started = time.perf_counter()
+        observations = task.observations
         surrogate = self.make_surrogate(task.torch_seed)
-        surrogate.fit(task.observations)
+        surrogate.fit(observations)
         fit_s = time.perf_counter() - started
         info = {"acquisition": self.acquisition, "preset": self.preset, "fit_s": round(fit_s, 3)}
         running = [self.space.subspace_of(config) for config in task.pending]
         places = [s.encode(config) for s, config in zip(running, task.pending, strict=True)]
         surrogate = surrogate.with_pending(running, places)
-        found = self._choose(surrogate, task, running)
-        if self._is_doubted(found, task):
-            for factor in WIDER:
-                found = self._choose(Wider(surrogate, factor), task, running) or found
-                if max(one.score for one in found) >= SATED:
-                    break
-            info["reason"] = f"less sure by a factor of {factor:g}, as no improvement was expected"
-        return [_suggestion(surrogate, one, info) for one in found]
-
-    def _choose(self, surrogate: Surrogate, task: Task, running: Sequence[Subspace]) -> list[Found]:
-        """The best configs under a surrogate that knows what is running."""
 
         def is_taken(subspace: Subspace, x: Array) -> bool:
             return config_key(subspace.decode(x)) in task.taken
 
-        observations = task.observations
-        visits = VISIT_EVERY if self._is_little_known([*observations.subspaces, *running]) else 0
-        chooser = Chooser(self.space, observations, task.rng, is_taken, running, visits)
-        return chooser.choose(surrogate, self.acquisition, task.n)
-
-    def _is_little_known(self, tried: Sequence[Subspace]) -> bool:
-        """Whether the least tried subspace has too few results to be judged by them."""
-        if self.preset == "paper" or self.acquisition != "log_ei":
-            return False
-        counts = Counter(subspace.index for subspace in tried)
-        lacks = (s for s in self.space.subspaces() if counts[s.index] < (s.n_configs or math.inf))
-        least = min(lacks, key=lambda subspace: counts[subspace.index], default=None)
-        return least is not None and counts[least.index] < len(least.free) + KNOWN
+        chooser = Chooser(self.space, observations, task.rng, is_taken, running, self._visit_every)
+        found = chooser.choose(surrogate, self.acquisition, task.n)
+        if self._is_doubted(found, task):
+            for factor in WIDER:
+                doubted = chooser.choose(Wider(surrogate, factor), self.acquisition, task.n)
+                found = doubted or found
+                if max(one.score for one in found) >= SATED:
+                    break
+            info["reason"] = f"less sure by a factor of {factor:g}, as no improvement was expected"
+        return [_suggestion(surrogate, one, info) for one in found]
 
     def _is_doubted(self, found: Sequence[Found], task: Task) -> bool:
         """Half of the times that no config of a batch is a visit or promises anything."""

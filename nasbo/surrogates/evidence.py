@@ -23,9 +23,9 @@ from nasbo.surrogates.pairs import PairTerm, compress
 
 Array = NDArray[np.float64]
 
-JITTER = 1e-6
-MORE_JITTER = 1e-4
-"""Where the first is too little: a search that meets a place without a value may end there."""
+JITTER = 1e-8
+MORE_JITTER = (0.0, 1e-4, 1e-2)
+"""As little as will do is added: a search that meets a place without a value may end there."""
 
 
 class Evidence:
@@ -54,11 +54,8 @@ class Evidence:
         K = np.triu(K) + np.triu(K, 1).T
         noise = math.exp(theta[self._noise])
         K[np.diag_indices(n)] += noise + JITTER
-        factor, failed = lapack.dpotrf(K, lower=1)
-        if failed:
-            K[np.diag_indices(n)] += MORE_JITTER
-            factor, failed = lapack.dpotrf(K, lower=1)
-        if failed:
+        factor = _factor(K)
+        if factor is None:
             return FAILED, np.zeros_like(theta)
         inverse, _ = lapack.dpotri(factor, lower=1)
         inverse = np.tril(inverse) + np.tril(inverse, -1).T
@@ -72,6 +69,17 @@ class Evidence:
         for cut, part in zip(self._slices, parts, strict=True):
             part.add_gradient(gradient, per_value[cut])
         return float(fit + 0.5 * away @ away), gradient
+
+
+def _factor(K: Array) -> Array | None:
+    """The lower Cholesky factor, shape (n, n), of K with as much jitter added as it takes."""
+    for jitter in MORE_JITTER:
+        K[np.diag_indices(len(K))] += jitter
+        factor, failed = lapack.dpotrf(K, lower=1)
+        if not failed:
+            lower: Array = factor
+            return lower
+    return None
 
 
 @dataclass(frozen=True)

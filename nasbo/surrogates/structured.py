@@ -28,13 +28,9 @@ from nasbo.surrogates.evidence import JITTER, Evidence
 from nasbo.surrogates.kernel_posterior import Covariances, KernelPosterior
 from nasbo.surrogates.kernels import LENGTHSCALE_SD, Priors, lengthscale_mean
 from nasbo.surrogates.layout import Layout, Rows
+from nasbo.surrogates.marginal import NOISE
 from nasbo.surrogates.maximum import maximise_density
-from nasbo.surrogates.shared import (
-    UNIT_LENGTHSCALE_SD,
-    SharedUnits,
-    per_feature,
-    unit_columns,
-)
+from nasbo.surrogates.shared import SharedUnits, per_feature, unit_columns
 from nasbo.surrogates.single import SingleUnit, SingleUnits
 from nasbo.surrogates.transform import model_scale
 
@@ -48,8 +44,6 @@ otherwise."""
 WHOLE_WEIGHT, UNITS_WEIGHT = math.log(1 / 3), math.log(2 / 3)
 """Log weights of S and U, a priori: together they explain the unit variance of y."""
 ATTENTION_WEIGHT = -4.0
-NOISE = (-5.0, 2.0)
-"""Wide, so that both the noise of a training run and its absence are found from few rows."""
 
 
 class StructuredGP(Surrogate):
@@ -143,7 +137,7 @@ class StructuredGP(Surrogate):
 
     def _single(self, unit: int, log_weight: float) -> SingleUnit:
         n = len(self.layout.units[unit].columns)
-        scales = self.priors.add(n, lengthscale_mean(n), UNIT_LENGTHSCALE_SD)
+        scales = self.priors.add(n, lengthscale_mean(n), LENGTHSCALE_SD)
         (weight,) = self.priors.add(1, log_weight, 1.0)
         spread = per_feature(self.layout, unit, scales)
         return SingleUnit(

@@ -128,16 +128,18 @@ def one_by_one(n: int, seed: int = 0) -> Search:
     return search
 
 
-def test_the_least_tried_subspace_is_visited_until_it_is_known() -> None:
-    search = one_by_one(32)
+def test_every_fourth_config_goes_to_the_least_tried_subspace_if_wanted() -> None:
+    search = after_design(visit_every=4)
+    for _ in range(16):
+        (trial,) = search.ask(1)
+        search.tell(trial, jenatton(trial.config))
     trials = search.history.trials
     visits = [at for at, t in enumerate(trials) if "visit" in t.info.get("reason", "")]
-    assert visits
-    assert visits[-1] < 32
+    assert visits == [8, 12, 16, 20]
     for at in visits:
         tried = Counter(trial.subspace for trial in trials[:at])
-        assert min(tried.values()) == tried[trials[at].subspace] < 4  # two parameters each
-    assert min(Counter(trial.subspace for trial in trials[: visits[-1] + 1]).values()) >= 4
+        assert min(tried.values()) == tried[trials[at].subspace]
+    assert not any("visit" in t.info.get("reason", "") for t in one_by_one(16).history.trials)
 
 
 def test_a_model_that_expects_nothing_more_is_doubted_now_and_then() -> None:
@@ -161,19 +163,20 @@ def test_doubt_takes_batches_and_running_configs() -> None:
     assert any("less sure" in trial.info.get("reason", "") for trial in search.history.trials[32:])
 
 
-def test_a_subspace_that_is_used_up_calls_for_no_visits() -> None:
+def test_a_subspace_that_is_used_up_is_visited_no_more() -> None:
     number = {"type": "float", "range": [0, 1]}
     kinds = {"none": {}, "a": {"x": number}, "b": {"x": number}}
     space = {"kind": {"type": "choice", "range": list(kinds), "submodule": kinds}}
-    search = Search(space, method="attnbo", mode="min", seed=0)
+    search = Search(space, method="attnbo", mode="min", seed=0, visit_every=4)
     for _ in range(32):
         (trial,) = search.ask(1)
         away = {"none": 2.0, "a": 0.0, "b": 1.0}[trial.config["kind"]]
         search.tell(trial, away + (trial.config.get("x", 0.0) - 0.3) ** 2)
     tried = Counter(trial.config["kind"] for trial in search.history.trials)
-    late = [t.info.get("reason", "") for t in search.history.trials[20:]]
+    late = [t for t in search.history.trials[20:] if "visit" in t.info.get("reason", "")]
     assert tried["none"] == 1
-    assert not any("visit" in reason for reason in late)
+    assert late
+    assert all(trial.config["kind"] != "none" for trial in late)
 
 
 def test_constant_scores_do_not_need_a_fallback() -> None:

@@ -48,11 +48,12 @@ def test_a_matrix_that_lost_its_definiteness_still_has_a_value(
     model, evidence, _, _ = evidence_of("cash", 40)
     theta = np.array(model.priors.means) + 3.0
     theta[model._noise] = -40.0
-    monkeypatch.setattr("nasbo.surrogates.evidence.JITTER", -1e-5)  # in place of rounding errors
-    value, gradient = evidence(theta)
-    assert value < FAILED
-    assert np.isfinite(gradient).all()
-    monkeypatch.setattr("nasbo.surrogates.evidence.MORE_JITTER", 0.0)
+    for rounding in (-1e-5, -1e-3):
+        monkeypatch.setattr("nasbo.surrogates.evidence.JITTER", rounding)
+        value, gradient = evidence(theta)
+        assert value < FAILED
+        assert np.isfinite(gradient).all()
+    monkeypatch.setattr("nasbo.surrogates.evidence.MORE_JITTER", (0.0,))
     assert evidence(theta)[0] == FAILED
 
 
