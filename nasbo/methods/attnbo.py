@@ -38,7 +38,7 @@ SWITCH = ("on", "off")
 SATED = math.log(1e-3)
 """A best log-EI below this (in standard deviations of the scores) expects nothing more."""
 DOUBT = 0.5
-"""How often a sated model is doubted. These three were chosen on the tuning half of the benchmark's
+"""How often a sated model is doubted. These two were chosen on the tuning half of the benchmark's
 problems."""
 WIDER = (2.0, 4.0, 8.0, 16.0)
 """Doubt: standard deviations are so many times larger, as little as lets a config promise much."""

@@ -134,3 +134,11 @@ def test_attention_maps_of_two_searches(tmp_path: Path) -> None:
     assert [one.seed for one in shares] == [0, 1]
     assert all(0 < one.early_blocks < 1 for one in shares)
     assert (tmp_path / "maps.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_no_maps_are_drawn_of_published_cells_which_have_no_configs(tmp_path: Path) -> None:
+    made = record((NAS, "attnbo@subspaces", 0), [0.5, 0.4])
+    del made["configs"]
+    write_cells(tmp_path, [made])
+    assert draw_maps(load_results(tmp_path), tmp_path / "maps.png") == []
+    assert not (tmp_path / "maps.png").exists()
