@@ -49,9 +49,9 @@ class AttnBO(Method):
 
     One GP over all subspaces; log-EI is maximised in each of them (or in sampled ones, where there
     are too many), and the best config of each subspace is suggested, best first. With few results
-    a GP is sure of the wrong thing now and then: where it is sure that
-    nothing is left to gain, half of the batches, at random, go where most would be to gain if it
-    were less sure, by as little as it takes.
+    a GP is sure of the wrong thing now and then: where it is sure that nothing is left to gain,
+    half of the batches, at random, go where most would be to gain if it were less sure, by as
+    little as it takes.
 
     Args:
         space: what to search.
