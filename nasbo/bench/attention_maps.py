@@ -86,7 +86,7 @@ def _draw(maps: list[tuple[int, AttentionMap]], path: Path) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure: Any = Figure(figsize=(8.0 * len(maps), 8.0), layout="constrained")
+    figure: Any = Figure(figsize=(8.0 * len(maps), 8.6), layout="constrained")
     FigureCanvasAgg(figure)
     for place, (seed, one) in enumerate(maps, start=1):
         axes = figure.add_subplot(1, len(maps), place)
