@@ -39,7 +39,7 @@ SATED = math.log(1e-3)
 """A best log-EI below this (in standard deviations of the scores) expects nothing more."""
 DOUBT = 0.5
 """How often a sated model is doubted. These two were chosen on the tuning half of the benchmark's
-problems."""
+problems and on instances of `share` and `noshare` with other seeds."""
 WIDER = (2.0, 4.0, 8.0, 16.0)
 """Doubt: standard deviations are so many times larger, as little as lets a config promise much."""
 
@@ -64,13 +64,13 @@ class AttnBO(Method):
         pooling: over the tokens, ``mean`` or ``token`` (appendix E).
         attention: of the default preset. ``on``: units (the parameters under one father value,
             blocks of a network) attend to the others of their type; ``off``: each to itself
-            alone; ``features``: also a frozen encoder of the tokens is one more component of the
+            alone, with the priors of units that have no others; ``features``: also a frozen encoder of the tokens is one more component of the
             kernel (twice the cost, no gain was measured). ``embedding`` and ``pooling`` are about
             the encoder, so other values than the first ones mean ``features``.
         structured: ``off`` leaves the encoder's component alone in the default preset.
         acquisition: ``auto``, ``log_ei``, ``sampled_log_ei`` or ``thompson``.
-        visit_every: where a batch cannot hold all subspaces, every so many configs one goes to the
-            least tried subspace; never, if not given.
+        visit_every: with ``log_ei``, where a batch cannot hold all subspaces, every so many configs
+            one goes to the least tried subspace; never, if not given.
         max_rows: of the default preset: on how many results predictions rest at most; the time of
             a decision grows with its cube.
     """

@@ -24,9 +24,9 @@ ALL = slice(None)
 MIN_REPEATED = 256
 """From so many units on, equal ones are looked for."""
 UNIT_LENGTHSCALE_SD = 1.0
-"""Of the log lengthscales in a unit, a priori: narrower than in whole configs, as each unit is seen
-in a part of the observations only. Chosen by predictions on the tuning half of the benchmark and on
-instances of `share` and `noshare` with other seeds."""
+"""Of the log lengthscales in units that have others of their type, a priori: narrower than elsewhere.
+Chosen by predictions on the tuning half of the benchmark and on instances of `share` and `noshare`
+with other seeds."""
 
 
 class SharedFeatures(NamedTuple):
