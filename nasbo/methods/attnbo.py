@@ -64,9 +64,10 @@ class AttnBO(Method):
         pooling: over the tokens, ``mean`` or ``token`` (appendix E).
         attention: of the default preset. ``on``: units (the parameters under one father value,
             blocks of a network) attend to the others of their type; ``off``: each to itself
-            alone, with the priors of units that have no others; ``features``: also a frozen encoder of the tokens is one more component of the
-            kernel (twice the cost, no gain was measured). ``embedding`` and ``pooling`` are about
-            the encoder, so other values than the first ones mean ``features``.
+            alone, with the priors of units that have no others; ``features``: also a frozen
+            encoder of the tokens is one more component of the kernel (twice the cost, no gain was
+            measured). ``embedding`` and ``pooling`` are about the encoder, so other values than
+            the first ones mean ``features``.
         structured: ``off`` leaves the encoder's component alone in the default preset.
         acquisition: ``auto``, ``log_ei``, ``sampled_log_ei`` or ``thompson``.
         visit_every: with ``log_ei``, where a batch cannot hold all subspaces, every so many configs

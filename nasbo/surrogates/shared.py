@@ -24,8 +24,8 @@ ALL = slice(None)
 MIN_REPEATED = 256
 """From so many units on, equal ones are looked for."""
 UNIT_LENGTHSCALE_SD = 1.0
-"""Of the log lengthscales in units that have others of their type, a priori: narrower than elsewhere.
-Chosen by predictions on the tuning half of the benchmark and on instances of `share` and `noshare`
+"""Of the log lengthscales in units that have others of their type, a priori: narrower than for
+others. Chosen by predictions on the tuning half of the benchmark and on instances of `share` and `noshare`
 with other seeds."""
 
 
