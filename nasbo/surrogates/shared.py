@@ -25,8 +25,8 @@ MIN_REPEATED = 256
 """From so many units on, equal ones are looked for."""
 UNIT_LENGTHSCALE_SD = 1.0
 """Of the log lengthscales in units that have others of their type, a priori: narrower than for
-others. Chosen by predictions on the tuning half of the benchmark and on instances of `share` and `noshare`
-with other seeds."""
+others. Chosen by predictions on the tuning half of the benchmark and on instances of `share` and
+`noshare` with other seeds."""
 
 
 class SharedFeatures(NamedTuple):
