@@ -20,7 +20,7 @@ _ROWS = (
     ("configs per decision", "configs_per_decision", ".1f"),
     ("seconds per decision, median", "decision_s_median", ".3f"),
     ("seconds per decision, 95th percentile", "decision_s_p95", ".3f"),
-    ("uniform, for want of a model's own", "fallback_share", ".1%"),
+    ("configs drawn without a model", "fallback_share", ".1%"),
 )
 
 
