@@ -15,6 +15,7 @@ from typing import Any
 from nasbo.errors import JournalError, NasboError
 from nasbo.records import (
     CAUSES,
+    PREDICTION,
     TEACHING_CAUSES,
     Mode,
     Repeating,
@@ -29,6 +30,7 @@ from nasbo.space import Space, Subspace
 __all__ = [
     "CAUSES",
     "FORMAT",
+    "PREDICTION",
     "Event",
     "History",
     "Mode",
@@ -45,6 +47,8 @@ __all__ = [
 ]
 
 FORMAT = 1
+VALUES = "values"
+"""What the settings say under ``predictions`` where these are values of the metric."""
 Event = dict[str, Any]
 
 
@@ -196,10 +200,12 @@ class History:
     # What events do
 
     _n_observed = 0
+    _predicts_scores = False
 
     def _on_settings(self, event: Event) -> None:
         check_settings(event, self)
         self.settings = event
+        self._predicts_scores = event.get("predictions") != VALUES and self.mode == "min"
         self.budget = event.get("trials", self.budget)
         self.repeating = Repeating(event.get("repeats", 0), event.get("repeat_top", 3))
 
@@ -234,10 +240,19 @@ class History:
                 subspace=event["subspace"],
                 source=event["source"],
                 round=event["round"],
-                info=event.get("info", {}),
+                info=self._info(event),
                 suggested_at=event["time"],
             )
         )
+
+    def _info(self, event: Event) -> dict[str, Any]:
+        """A suggestion's info; older journals hold predictions as scores, larger is better."""
+        info: dict[str, Any] = event.get("info", {})
+        known = [info.get(key) for key in PREDICTION]
+        if not self._predicts_scores or None in known:
+            return info
+        median, low, high = (-float(score or 0.0) for score in known)
+        return info | dict(zip(PREDICTION, (median, high, low), strict=True))
 
     def _on_observed(self, event: Event) -> None:
         trial = Trial(event["trial"], event["config"], event["subspace"], "observed", round=-1)

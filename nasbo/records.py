@@ -12,7 +12,7 @@ from typing import Any, Literal
 from nasbo.space import Config
 
 Mode = Literal["min", "max"]
-Source = Literal["design", "model", "fallback", "observed", "repeat"]
+Source = Literal["design", "model", "probe", "fallback", "observed", "repeat"]
 State = Literal["waiting", "running", "finished", "failed"]
 
 CAUSES = (
@@ -29,6 +29,8 @@ CAUSES = (
 TEACHING_CAUSES = ("diverged", "invalid")
 """Endings that say something about the config itself: the surrogate sees the worst score so far.
 A ``stopped`` trial counts with the value it had; all other causes are left out."""
+PREDICTION = ("predicted", "predicted_low", "predicted_high")
+"""Keys of a trial's info: the predicted value and its interval of one standard deviation."""
 
 
 def config_key(config: Mapping[str, Any]) -> str:

@@ -15,9 +15,11 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from nasbo.errors import NasboError, shorten
+from nasbo.feasibility import failing_regions
 from nasbo.history import (
     CAUSES,
     FORMAT,
+    VALUES,
     Event,
     History,
     Mode,
@@ -78,6 +80,7 @@ class Search:
             mode=mode,
             seed=seed,
             options=json_safe(options),
+            predictions=VALUES,
             **json_safe(notes or {}),
         )
         if journal is not None and not isinstance(journal, Journal):
@@ -169,6 +172,8 @@ class Search:
             unseen=list(unseen),
             seconds=round(seconds, 4),
         )
+        if regions := failing_regions(self.history):
+            opened["set_aside"] = [str(region) for region in regions]
         lines = [
             event(
                 "suggested",
@@ -330,6 +335,8 @@ class Search:
 
 def _number(value: Any) -> float:
     try:
+        if isinstance(value, str | bytes | bool):
+            raise TypeError
         return float(value)
     except (TypeError, ValueError, OverflowError) as error:
         raise NasboError(f"a value must be a number, got {shorten(value)}") from error

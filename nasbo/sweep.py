@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from nasbo.errors import NasboError, SpaceError, SweepError
+from nasbo.feasibility import failing_regions
 from nasbo.history import History, Mode, Trial, replay
 from nasbo.journal import read_events, write_durably
 from nasbo.limits import Limits, parse_limits
@@ -358,10 +359,23 @@ def status(folder: Path) -> dict[str, Any]:
         "fallbacks": sum(trial.source == "fallback" for trial in history.trials),
         "repeats": dict(Counter(trial.cause or trial.state for trial in history.repeats)),
         "rounds": len(history.rounds),
+        "set_aside": [
+            f"{region}; tried again in round {region.next_probe}"
+            for region in failing_regions(history)
+        ],
+        "expects_nothing": expects_nothing(history),
         "best": _best(best) if best else None,
         "method": sweep.method,
         "folder": shown(folder),
     }
+
+
+def expects_nothing(history: History) -> list[str]:
+    """Subspaces in which the method saw no improvement when it last decided."""
+    last = max((trial.round for trial in history.suggested), default=-1)
+    trials = [trial for trial in history.suggested if trial.round == last]
+    hopeless = (trial for trial in trials if trial.info.get("expects_nothing"))
+    return [f"{history.subspace(t).id} (log-EI {t.info['log_ei']:.4g})" for t in hopeless]
 
 
 def _best(trial: Trial) -> dict[str, Any]:

@@ -22,6 +22,7 @@ ROOMS: dict[str, set[str]] = {
     "nasbo.history": set(),
     "nasbo.journal": set(),
     "nasbo.repeats": set(),
+    "nasbo.feasibility": set(),
     "nasbo.limits": set(),
     "nasbo.storage": {"pyarrow"},
     "nasbo.tokens": {"torch", "numpy"},

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from nasbo.acquisition.maximise import Found, IsTaken, Starts, maximise_per_subspace
+from nasbo.acquisition.maximise import Batch, Found, IsTaken, Starts, maximise_per_subspace
 from nasbo.acquisition.sampled import promising_subspaces
 from nasbo.acquisition.thompson import thompson
 from nasbo.space import Space, Subspace
@@ -40,6 +40,7 @@ class Chooser:
         rng: for all draws.
         is_taken: whether a config must not be suggested.
         pending: subspaces of the running configs.
+        pending_x: their places in the unit cube.
         visit_every: at every how many configs the least tried subspace comes first, where not all
             subspaces have room; 0 for never.
     """
@@ -49,6 +50,7 @@ class Chooser:
     rng: Generator
     is_taken: IsTaken
     pending: Sequence[Subspace] = ()
+    pending_x: Sequence[Array] = ()
     visit_every: int = VISIT_EVERY
 
     def choose(self, surrogate: Surrogate, acquisition: Acquisition, n: int) -> list[Found]:
@@ -59,17 +61,14 @@ class Chooser:
         subspace, the earlier ones count as pending.
         """
         chosen: list[Found] = []
-        seen: set[tuple[int, bytes]] = set()
-
-        def is_taken(subspace: Subspace, x: Array) -> bool:
-            return (subspace.index, x.tobytes()) in seen or self.is_taken(subspace, x)
-
+        batch = Batch(self.is_taken, self.pending, self.pending_x)
         while len(chosen) < n:
-            found = self._pass(surrogate, acquisition, n - len(chosen), is_taken)
+            found = self._pass(surrogate, acquisition, n - len(chosen), batch)
             if not found:
                 break
             chosen += found
-            seen |= {(f.subspace.index, f.x.tobytes()) for f in found}
+            for one in found:
+                batch.add(one.subspace, one.x)
             if len(chosen) < n:
                 surrogate = surrogate.with_pending(
                     [f.subspace for f in found], [f.x for f in found]

@@ -31,6 +31,7 @@ POLISHED = 3
 POLISH_ITERATIONS = 30
 REDRAWS = 8
 """How often starts are drawn again where limits leave too few."""
+TWIN = 0.02
 FLOOR = -60.0
 """log-EI below this has no useful gradient left."""
 
@@ -53,6 +54,36 @@ class Found:
     x: Array
     score: float
     is_visit: bool = False
+
+
+class Batch:
+    """Configs that are chosen or running: their near-twins are not worth a training of their own.
+
+    A near-twin lies in the same subspace and differs by less than ``TWIN`` of the range in every
+    parameter.
+
+    Args:
+        is_taken: whether a config must not be suggested for another reason.
+        subspaces: of the configs that are running.
+        x: their places in the unit cube.
+    """
+
+    def __init__(
+        self, is_taken: IsTaken, subspaces: Sequence[Subspace] = (), x: Sequence[Array] = ()
+    ) -> None:
+        self._is_taken = is_taken
+        self._rows: dict[int, list[Array]] = {}
+        for subspace, row in zip(subspaces, x, strict=True):
+            self.add(subspace, row)
+
+    def add(self, subspace: Subspace, x: Array) -> None:
+        """Take one more, shape (n_free,)."""
+        self._rows.setdefault(subspace.index, []).append(x)
+
+    def __call__(self, subspace: Subspace, x: Array) -> bool:
+        rows = self._rows.get(subspace.index)
+        is_twin = rows is not None and (np.abs(np.array(rows) - x) < TWIN).all(axis=1).any()
+        return bool(is_twin) or self._is_taken(subspace, x)
 
 
 @dataclass

@@ -24,6 +24,7 @@ _ROOT = Path(__file__).resolve().parents[1]
 ROOMS = (
     "nasbo.acquisition",
     "nasbo.bench.peers",
+    "nasbo.feasibility",
     "nasbo.methods",
     "nasbo.surrogates",
     "nasbo.tokens",

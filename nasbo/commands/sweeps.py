@@ -250,6 +250,8 @@ def status(folder: Path, as_json: bool, is_watched: bool, interval_s: float) -> 
     for key, value in found.items():
         if isinstance(value, dict):  # counts by cause
             value = ", ".join(f"{name} {n}" for name, n in value.items())
+        if isinstance(value, list):
+            value = "\n           ".join(value)
         if value != "":
             click.echo(f"{key:<10} {value}")
     if best:

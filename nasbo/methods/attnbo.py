@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Sequence
 from typing import Any, cast
@@ -15,6 +14,7 @@ from nasbo.acquisition import ACQUISITIONS, Acquisition, Chooser, Found, default
 from nasbo.errors import NasboError
 from nasbo.history import config_key
 from nasbo.methods.base import Method, Suggestion, Task
+from nasbo.methods.modelled import NOTHING, expectation, prediction
 from nasbo.methods.options import check_choice, check_count
 from nasbo.space import Space, Subspace
 from nasbo.surrogates.attention import AttentionGP, AttentionSettings, Training
@@ -35,8 +35,6 @@ Array = NDArray[np.float64]
 PRESETS = ("default", "paper")
 ATTENTION = ("on", "features", "off")
 SWITCH = ("on", "off")
-SATED = math.log(1e-3)
-"""A best log-EI below this (in standard deviations of the scores) expects nothing more."""
 DOUBT = 0.5
 """How often a sated model is doubted. These two were chosen on the tuning half of the benchmark's
 problems and on instances of `share` and `noshare` with other seeds."""
@@ -130,13 +128,15 @@ class AttnBO(Method):
         def is_taken(subspace: Subspace, x: Array) -> bool:
             return config_key(subspace.decode(x)) in task.taken
 
-        chooser = Chooser(self.space, observations, task.rng, is_taken, running, self._visit_every)
+        chooser = Chooser(
+            self.space, observations, task.rng, is_taken, running, places, self._visit_every
+        )
         found = chooser.choose(surrogate, self.acquisition, task.n)
         if self._is_doubted(found, task):
             for factor in WIDER:
                 doubted = chooser.choose(Wider(surrogate, factor), self.acquisition, task.n)
                 found = doubted or found
-                if max(one.score for one in found) >= SATED:
+                if max(one.score for one in found) >= NOTHING:
                     break
             info["reason"] = f"less sure by a factor of {factor:g}, as no improvement was expected"
         return [_suggestion(surrogate, one, info) for one in found]
@@ -145,7 +145,7 @@ class AttnBO(Method):
         """Half of the times that no config of a batch is a visit or promises anything."""
         if self.preset == "paper" or self.acquisition == "thompson" or not found:
             return False
-        is_sated = all(not one.is_visit and one.score < SATED for one in found)
+        is_sated = all(not one.is_visit and one.score < NOTHING for one in found)
         return is_sated and task.rng.random() < DOUBT
 
     def make_surrogate(self, seed: int = 0) -> Surrogate:
@@ -170,14 +170,9 @@ def _suggestion(surrogate: Surrogate, found: Found, info: dict[str, Any]) -> Sug
     with torch.no_grad():
         mean, variance = surrogate.posterior(found.subspace, torch.from_numpy(found.x[None]))
     score = "draw" if info["acquisition"] == "thompson" else "log_ei"
-    z, sd = float(mean), float(variance.sqrt())
-    low, median, high = (surrogate.scale.to_score(z + k * sd) for k in (-1, 0, 1))
-    thought: dict[str, Any] = {
-        score: found.score,
-        "predicted": median,
-        "predicted_low": low,
-        "predicted_high": high,
-    }
+    thought = {score: found.score} | prediction(surrogate, mean, variance)
+    if score == "log_ei":
+        thought |= expectation(found.score)
     if found.is_visit:
         thought["reason"] = "visit to the least tried subspace"
     return Suggestion(found.subspace.decode(found.x), "model", info | thought)

@@ -6,14 +6,15 @@ import itertools
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from nasbo.history import History, Source, Trial, config_key
+from nasbo.feasibility import Region, failing_regions
+from nasbo.history import PREDICTION, History, Source, Trial, config_key
 from nasbo.methods.taken import Taken, limits_of, n_draws
 from nasbo.space import Config, Space, Subspace
 
@@ -35,7 +36,11 @@ _FEW = 16
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A config to try, where it came from, and what the method thought of it."""
+    """A config to try, where it came from, and what the method thought of it.
+
+    ``propose`` gives predictions (``PREDICTION``) as scores; the journal has them as values of the
+    metric. ``expects_nothing`` in the info says that the method sees no improvement there.
+    """
 
     config: Config
     source: Source = "model"
@@ -113,11 +118,15 @@ class Method(ABC):
     def suggest(self, history: History, n: int) -> list[Suggestion]:
         """The next ``n`` configs: what is left of the initial design, then the method's own.
 
-        Fewer come back only when the space has no untried config left inside the limits.
+        Regions in which every config fails are left out, but for a probe now and then. Fewer
+        configs come back only when the space has no untried config left inside the limits.
         """
         rng = np.random.default_rng([self.seed, history.n_suggested])
-        taken = Taken(history.keys, self.limits)
+        regions = failing_regions(history)
+        taken = Taken(history.keys, _outside(self.space, regions, self.limits))
         chosen = self._design(history, n, taken, rng)
+        chosen += self._probes(history, regions, n - len(chosen), rng)
+        taken.update(config_key(probe.config) for probe in chosen)
         missing = n - len(chosen)
         if missing <= 0:
             return chosen
@@ -130,8 +139,28 @@ class Method(ABC):
         reason = "fewer than two results so far"
         if len(rows) >= 2:
             proposed, reason = self._try_to_propose(task)
-            chosen += _fresh(proposed, taken, missing)
-        return chosen + self._fill(n - len(chosen), taken, rng, "fallback", reason)
+            fresh = _fresh(proposed, taken, missing)
+            chosen += [replace(one, info=_in_metric_units(one.info, history)) for one in fresh]
+        chosen += self._fill(n - len(chosen), taken, rng, "fallback", reason)
+        if regions and len(chosen) < n:  # nothing else is left
+            taken = Taken(taken, self.limits)
+            chosen += self._fill(n - len(chosen), taken, rng, "fallback", "only failing regions")
+        return chosen
+
+    def _probes(
+        self, history: History, regions: list[Region], n: int, rng: Generator
+    ) -> list[Suggestion]:
+        """A config of each failing region that is due, at most ``n``: it may work by now."""
+        taken = Taken(history.keys, self.limits)
+        due = [region for region in regions if region.next_probe <= len(history.rounds)]
+        probes = []
+        for region in due[: max(n, 0)]:
+            home = region.failed[int(rng.integers(len(region.failed)))].subspace
+            config = draw(self.space.subspace(home), taken, rng, region.contains)
+            if config is not None:
+                taken.add(config_key(config))
+                probes.append(Suggestion(config, "probe", {"reason": f"probe of {region}"}))
+        return probes
 
     def _try_to_propose(self, task: Task) -> tuple[list[Suggestion], str]:
         """A method that fails must not stop a search: the failure is logged and counted."""
@@ -153,7 +182,7 @@ class Method(ABC):
             if len(chosen) == n:
                 break
             config, info = draw(subspace, taken, rng), {}
-            if config is None and self.limits is not None:
+            if config is None and limits_of(taken) is not None:
                 # The subspace has nothing inside the limits: its place goes to another one.
                 config, info = draw_anywhere(self.space, taken, rng), {"instead_of": subspace.index}
             if config is not None:
@@ -176,6 +205,30 @@ class Method(ABC):
         return chosen
 
 
+def _in_metric_units(info: dict[str, Any], history: History) -> dict[str, Any]:
+    """What a method thought of a config, with its predictions as values instead of scores."""
+    if not info.keys() >= set(PREDICTION):
+        return info
+    median, *ends = (history.score(info[key]) for key in PREDICTION)
+    return info | dict(zip(PREDICTION, (median, *sorted(ends)), strict=True))
+
+
+def _outside(
+    space: Space, regions: list[Region], limits: Callable[[Config], bool] | None
+) -> Callable[[Config], bool] | None:
+    """Whether a config is inside the limits and outside of all failing regions."""
+    if not regions:
+        return limits
+
+    def allows(config: Config) -> bool:
+        subspace = space.subspace_of(config)
+        if any(region.contains(subspace, config) for region in regions):
+            return False
+        return limits is None or limits(config)
+
+    return allows
+
+
 def design_size(space: Space) -> int:
     """How many configs the initial design has."""
     if space.n_subspaces > MAX_DESIGN_SUBSPACES:
@@ -183,15 +236,21 @@ def design_size(space: Space) -> int:
     return sum(min(DESIGN_PER_SUBSPACE, s.n_configs or 2) for s in space.subspaces())
 
 
-def draw(subspace: Subspace, taken: set[str], rng: Generator) -> Config | None:
+def draw(
+    subspace: Subspace,
+    taken: set[str],
+    rng: Generator,
+    is_wanted: Callable[[Subspace, Config], bool] = lambda subspace, config: True,
+) -> Config | None:
     """A uniform untried config of a subspace; ``None`` when there is none left."""
     for _ in range(n_draws(taken, _DRAWS)):
         config = subspace.sample_config(rng)
-        if config_key(config) not in taken:
+        if config_key(config) not in taken and is_wanted(subspace, config):
             return config
     if subspace.n_configs is None or subspace.n_configs > _ENUMERABLE:
         return None
-    untried = [c for c in subspace.all_configs() if config_key(c) not in taken]
+    configs = (c for c in subspace.all_configs() if is_wanted(subspace, c))
+    untried = [c for c in configs if config_key(c) not in taken]
     return untried[int(rng.integers(len(untried)))] if untried else None
 
 

@@ -5,6 +5,7 @@ What the methods share that fit one surrogate and maximise log-EI in the subspac
 
 from __future__ import annotations
 
+import math
 import time
 from abc import abstractmethod
 from collections.abc import Callable
@@ -13,11 +14,13 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from nasbo.acquisition import Found, maximise_per_subspace
 from nasbo.acquisition.choose import MAX_VISITED_SUBSPACES
+from nasbo.acquisition.maximise import Batch
 from nasbo.acquisition.sampled import promising_subspaces
-from nasbo.history import config_key
+from nasbo.history import PREDICTION, config_key
 from nasbo.methods.base import Method, Suggestion, Task
 from nasbo.space import Subspace
 from nasbo.surrogates.base import Observations, Surrogate
@@ -27,6 +30,8 @@ Place = tuple[Subspace, Array]
 IsTaken = Callable[[Subspace, Array], bool]
 
 N_PROMISING = 8
+NOTHING = math.log(1e-3)
+"""A log-EI below this, in standard deviations of the scores, expects no improvement."""
 
 
 class SurrogateMethod(Method):
@@ -57,15 +62,22 @@ class SurrogateMethod(Method):
         """A config with what the surrogate thought of it."""
         with torch.no_grad():
             mean, variance = surrogate.posterior(found.subspace, torch.from_numpy(found.x[None]))
-        z, sd = float(mean), float(variance.sqrt())
-        low, median, high = (surrogate.scale.to_score(z + k * sd) for k in (-1, 0, 1))
-        thought = {
-            self.score_name: found.score,
-            "predicted": median,
-            "predicted_low": low,
-            "predicted_high": high,
-        }
+        thought = {self.score_name: found.score} | prediction(surrogate, mean, variance)
+        if self.score_name == "log_ei":
+            thought |= expectation(found.score)
         return Suggestion(found.subspace.decode(found.x), "model", info | thought)
+
+
+def prediction(surrogate: Surrogate, mean: Tensor, variance: Tensor) -> dict[str, Any]:
+    """The predicted score of a config and its interval of one standard deviation."""
+    z, sd = float(mean), float(variance.sqrt())
+    ends = (surrogate.scale.to_score(z + k * sd) for k in (0, -1, 1))
+    return dict(zip(PREDICTION, ends, strict=True))
+
+
+def expectation(log_ei: float) -> dict[str, Any]:
+    """That no improvement is expected of a config, where that is so."""
+    return {"expects_nothing": True} if log_ei < NOTHING else {}
 
 
 def best_by_ei(surrogate: Surrogate, observations: Observations, task: Task) -> list[Found]:
@@ -101,17 +113,23 @@ def visited_subspaces(
 
 
 class Taken:
-    """Whether a config must not be suggested: known before, or added since."""
+    """Whether a config must not be suggested: known before, or close to a running or added one."""
 
     def __init__(self, task: Task) -> None:
         self._keys = task.taken.copy()
+        places = pending_places(task)
+        self._batch = Batch(self._is_known, [s for s, _ in places], [x for _, x in places])
 
     def __call__(self, subspace: Subspace, x: Array) -> bool:
-        return config_key(subspace.decode(x)) in self._keys
+        return self._batch(subspace, x)
 
     def add(self, subspace: Subspace, x: Array) -> None:
-        """Take one more."""
+        """Take one more, and its near-twins."""
         self._keys.add(config_key(subspace.decode(x)))
+        self._batch.add(subspace, x)
+
+    def _is_known(self, subspace: Subspace, x: Array) -> bool:
+        return config_key(subspace.decode(x)) in self._keys
 
 
 def pending_places(task: Task) -> list[Place]:

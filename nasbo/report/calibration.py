@@ -8,12 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbo.history import History, Trial
+from nasbo.history import PREDICTION, History, Trial
 from nasbo.report.axes import is_finite
 
 EXPECTED_COVERAGE = math.erf(math.sqrt(0.5))
 """How many results a normal posterior has within one standard deviation."""
-KEYS = ("predicted", "predicted_low", "predicted_high")
 
 
 @dataclass(frozen=True)
@@ -43,10 +42,9 @@ def predictions(history: History) -> list[Prediction]:
     """What was predicted of all finished model suggestions, in the order of trial numbers."""
     found = []
     for trial in history.trials:
-        scores = [trial.info.get(key) for key in KEYS]
-        if trial.state == "finished" and trial.value is not None and all(map(is_finite, scores)):
-            median, *ends = (history.score(float(score or 0.0)) for score in scores)
-            found.append(Prediction(trial, trial.value, median, min(ends), max(ends)))
+        known = [trial.info.get(key) for key in PREDICTION]
+        if trial.state == "finished" and trial.value is not None and all(map(is_finite, known)):
+            found.append(Prediction(trial, trial.value, *map(float, known)))  # type: ignore[arg-type]
     return found
 
 

@@ -6,6 +6,13 @@ from pathlib import Path
 
 from nasbo.history import History
 
+_SOURCE_COLORS = {
+    "design": "#7f7f7f",
+    "model": "#1f77b4",
+    "probe": "#2ca02c",
+    "fallback": "#d62728",
+}
+
 
 def plot_best_so_far(history: History, path: Path, title: str = "", ylabel: str = "value") -> None:
     """Every trial's value and the best so far over the trials in the order of their ends."""
@@ -18,7 +25,7 @@ def plot_best_so_far(history: History, path: Path, title: str = "", ylabel: str 
     figure = Figure(figsize=(7, 4), dpi=120, layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
-    for source, color in (("design", "#7f7f7f"), ("model", "#1f77b4"), ("fallback", "#d62728")):
+    for source, color in _SOURCE_COLORS.items():
         points = [
             (number, t.value)
             for number, t in enumerate(ended, start=1)

@@ -21,7 +21,13 @@ from nasbo.trainer import Trainer, check_outside, load_trainer
 
 MAX_MARKS = 2_000
 """More trials than this are thinned out in figures that draw each one."""
-SOURCE_COLORS = {"design": "muted", "model": "c1", "fallback": "c6", "observed": "c3"}
+SOURCE_COLORS = {
+    "design": "muted",
+    "model": "c1",
+    "probe": "c4",
+    "fallback": "c6",
+    "observed": "c3",
+}
 
 
 class NoDataError(NasboError):

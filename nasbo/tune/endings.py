@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from contextlib import suppress
 from pathlib import Path
 
@@ -27,7 +28,7 @@ _LOST = (
 
 _KILLED = ("ActorDiedError", "actor died", "worker process has died", "WorkerCrashedError")
 
-
+_NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+")
 _STORAGE = tuple(os.strerror(number) for number in STORAGE_ERRORS)
 
 
@@ -67,15 +68,23 @@ def _node_is_gone(folder: Path) -> bool:
     return node not in {item["NodeID"] for item in ray.nodes() if item["Alive"]}
 
 
-def should_retry(trial: Trial, cause: str, max_failures: int) -> bool:
+def should_retry(trial: Trial, cause: str, message: str, max_failures: int) -> bool:
     """Whether a trial that broke off is run again.
 
     What a machine did is no fault of the config: always. Out of memory: once, with smaller steps.
-    A crash, a kill or a hang may be the config's fault: ``max_failures`` times in all.
+    A crash, a kill or a hang may be the config's fault: ``max_failures`` times in all. A crash that
+    repeats with the same message, numbers aside, is the config's fault or the trainer's.
     """
     if cause == "lost":
         return True
     if cause == "oom":
         return trial.retries["oom"] < 1
+    if cause == "crashed" and trial.retries["crashed"] and _is_same(message, trial.message):
+        return False
     faults = sum(trial.retries[kind] for kind in ("crashed", "killed", "timeout"))
     return cause in ("crashed", "killed", "timeout") and faults < max_failures
+
+
+def _is_same(message: str, before: str) -> bool:
+    """Whether messages differ at most in addresses, sizes and other numbers."""
+    return bool(message) and _NUMBER.sub("#", message) == _NUMBER.sub("#", before)

@@ -261,7 +261,7 @@ class SweepSearch(NasboSearch):
         if cause == DATA:  # stays open: it is run again when the data are there
             self._leave_open(trial_id, f"the data cannot be used: {message}")
             return True
-        if not should_retry(trial, cause, self._sweep.max_failures):
+        if not should_retry(trial, cause, message, self._sweep.max_failures):
             return False
         if is_storage_error(message):  # stays open: it is run again when the disk is well
             self._leave_open(trial_id, f"{self._folder} cannot be written: {message}")

@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -18,6 +19,7 @@ from nasbo.methods.attnbo import AttnBO
 from nasbo.search import Search
 from nasbo.space import Config, load_space
 from nasbo.surrogates.attention import AttentionGP
+from nasbo.sweep import expects_nothing
 
 ROOT = Path(__file__).parents[2]
 
@@ -251,3 +253,29 @@ def test_values_that_need_quotes_open_branches_too() -> None:
         for trial in search.ask(3):
             search.tell(trial, float(len(str(trial.config))))
     assert {trial.source for trial in search.trials} <= {"design", "model"}
+
+
+@pytest.mark.parametrize("name", ["attnbo", "gp"])
+def test_a_batch_has_no_near_twins(name: str) -> None:
+    """A model that is sure of the optimum must not spend a batch on copies of it."""
+    search = Search({"x": {"type": "float", "range": [0, 1]}}, name, seed=0)
+    for _ in range(10):
+        (trial,) = search.ask(1)
+        search.tell(trial, (trial.config["x"] - 0.3) ** 2)
+    batch = [trial.config["x"] for _ in range(2) for trial in search.ask(4)]
+    assert min(np.diff(sorted(batch))) >= 0.02
+
+
+def test_a_hopeless_subspace_is_said_to_be_one() -> None:
+    unit = {"type": "float", "range": [0, 1]}
+    submodule = {"a": {"x": unit}, "b": {"y": unit}}
+    kind = {"type": "choice", "range": ["a", "b"], "submodule": submodule}
+    search = Search({"kind": kind}, seed=0)
+    for _ in range(3):
+        for trial in search.ask(2):
+            x = trial.config.get("x")
+            search.tell(trial, 100.0 + trial.config["y"] if x is None else (x - 0.3) ** 2)
+    for trial in search.ask(2):
+        hopeless = trial.config["kind"] == "b"
+        assert trial.info.get("expects_nothing", False) == hopeless
+    assert [text.split()[0] for text in expects_nothing(search.history)] == ["kind=b"]

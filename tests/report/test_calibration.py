@@ -29,7 +29,7 @@ def _info(score: float, sd: float = 1.0) -> dict[str, Any]:
 def test_predictions_are_in_values_whatever_the_mode() -> None:
     (one,) = predictions(_history([(_info(5.0), 5.5)], "max"))
     assert (one.low, one.median, one.high, one.is_inside) == (4.0, 5.0, 6.0, True)
-    (one,) = predictions(_history([(_info(-5.0), 6.5)], "min"))
+    (one,) = predictions(_history([(_info(5.0), 6.5)], "min"))
     assert (one.low, one.median, one.high, one.is_inside) == (4.0, 5.0, 6.0, False)
 
 

@@ -198,10 +198,18 @@ def test_an_attempt_begins_without_the_timeout_of_the_one_before(tmp_path: Path)
 def test_machines_are_forgiven_always_and_configs_a_few_times() -> None:
     trial = Trial(0, {}, 0, "model")
     trial.retries.update(lost=100)
-    assert should_retry(trial, "lost", 0)
-    assert should_retry(trial, "crashed", 1)
+    assert should_retry(trial, "lost", "", 0)
+    assert should_retry(trial, "crashed", "", 1)
     trial.retries.update(killed=1)
-    assert not should_retry(trial, "timeout", 1)
-    assert should_retry(trial, "oom", 0)
+    assert not should_retry(trial, "timeout", "", 1)
+    assert should_retry(trial, "oom", "", 0)
     for final in ("diverged", "invalid", "no result", "stopped", ""):
-        assert not should_retry(trial, final, 9)
+        assert not should_retry(trial, final, "", 9)
+
+
+def test_a_crash_that_repeats_with_the_same_message_is_not_tried_a_third_time() -> None:
+    trial = Trial(0, {}, 0, "model", message="ValueError: 3 rows at 0x7f01 do not fit")
+    assert should_retry(trial, "crashed", trial.message, 9), "the first one"
+    trial.retries.update(crashed=1)
+    assert should_retry(trial, "crashed", "ConnectionError: reset by peer", 9)
+    assert not should_retry(trial, "crashed", "ValueError: 4 rows at 0x7fa2 do not fit", 9)

@@ -158,7 +158,7 @@ def _decisions(study: Study) -> list[tuple[int, float, Round]]:
     n_first: dict[int, int] = {}
     for trial in study.history.trials:
         n_first.setdefault(trial.round, trial.id)
-    decided = {t.round for t in study.history.trials if t.source in ("model", "fallback")}
+    decided = {t.round for t in study.history.trials if t.source in ("model", "probe", "fallback")}
     rounds = [r for r in study.history.rounds if r.number in decided and is_finite(r.seconds)]
     return [(n_first[r.number] - len(r.unseen), r.seconds, r) for r in rounds]
 
