@@ -17,10 +17,11 @@ from nasbo.history import json_safe
 from nasbo.methods import make_method
 from nasbo.methods.feasible import first_allowed
 from nasbo.methods.registry import check_method_options
+from nasbo.past import read_past
 from nasbo.space import Space, load_space
-from nasbo.storage.mirror import open_named, shown
+from nasbo.storage.mirror import shown
 from nasbo.storage.place import is_url
-from nasbo.sweep import Sweep, limits_of, make_sweep, open_folder, read_history, read_settings
+from nasbo.sweep import Sweep, limits_of, make_sweep, open_folder, read_settings
 from nasbo.trainer import DATA, Trainer, TrainerSummary, cause_of, load_trainer
 
 PLACEMENT = (
@@ -68,8 +69,7 @@ def check_search(sweep: Sweep, space: Space) -> None:
     check_method_options(sweep.method, sweep.method_options)
     make_method(sweep.method, space, sweep.seed, **sweep.method_options)
     _check_configs(sweep, space, load_trainer(sweep.trainer))
-    if sweep.warm_start is not None:
-        read_history(open_named(sweep.warm_start))
+    read_past(sweep, space)
 
 
 def placement_of(sweep: Sweep) -> dict[str, Any]:

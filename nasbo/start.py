@@ -17,6 +17,7 @@ from nasbo.errors import SweepError
 from nasbo.forecast import draw_forecast, sweep_length
 from nasbo.history import Event, History, Repeating, event
 from nasbo.job import sweep_name
+from nasbo.past import read_past
 from nasbo.plan import (
     calibrated,
     check_provenance,
@@ -82,6 +83,7 @@ def start_sweep(
     check_search(sweep, space)
     prepare_data(sweep, display.console)
     sweep = replace(sweep, provenance=provenance_of(sweep, display.console))
+    _tell_past(sweep, space, display.console)
     folder = folder or open_named(default_folder(sweep))
     _check_code(folder, sweep)  # else it could not be resumed
     address = read_settings(file).get("address") if is_launched else sweep.address
@@ -119,12 +121,21 @@ def plan_sweep(file: str, given: Mapping[str, Any], console: Console) -> int:
     """Say what a sweep would cost, and begin nothing."""
     sweep, space = prepare(file, parsed(given), console)
     check_search(sweep, space)
+    _tell_past(sweep, space, console)
     limits = limits_of(sweep)
     forecast = draw_forecast(space, calibrated(sweep, space, console), limits, N_FORECAST)
     what = f"{sweep.trials} trials of {sweep.trainer} on {Path(sweep.space).stem}"
     console.print(describe_forecast(forecast, what, str(limits or "")), highlight=False)
     console.print(describe_length(sweep_length(forecast, sweep, space)), highlight=False)
     return 0
+
+
+def _tell_past(sweep: Sweep, space: Space, console: Console) -> None:
+    """Say how the sweep of a warm start differs from this one."""
+    past = read_past(sweep, space)
+    past.require_results()
+    for line in past.remarks:
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def show_summaries(file: str, given: Mapping[str, Any], n: int, console: Console) -> None:

@@ -34,6 +34,7 @@ ROOMS: dict[str, set[str]] = {
     "nasbo.rounds": set(),
     "nasbo.trainer": set(),
     "nasbo.sweep": set(),
+    "nasbo.past": set(),
     "nasbo.job": set(),
     "nasbo.resources": {"torch"},
     "nasbo.tune": {"ray"},

@@ -7,8 +7,6 @@ own snapshots.
 
 from __future__ import annotations
 
-import logging
-import math
 import os
 import shutil
 import signal
@@ -22,13 +20,13 @@ import ray
 from ray import tune
 from ray.tune import Stopper
 
-from nasbo.errors import ConfigError, SweepError
 from nasbo.history import History
 from nasbo.job import job_metadata, sweep_name
+from nasbo.past import read_past
 from nasbo.search import Search
 from nasbo.space import Space
-from nasbo.storage.mirror import open_named, place_of
-from nasbo.sweep import Sweep, read_history
+from nasbo.storage.mirror import place_of
+from nasbo.sweep import Sweep
 from nasbo.trainer import Trainer, load_trainer
 from nasbo.tune.cluster import connect, is_shipped
 from nasbo.tune.controller import patient_tune
@@ -38,7 +36,6 @@ from nasbo.tune.onlookers import Audience, Onlookers
 from nasbo.tune.sweep_search import SweepSearch
 from nasbo.tune.trial import TrialTask, run_trial
 
-logger = logging.getLogger(__name__)
 MAX_PENDING = 4096
 NOBODY = Audience()
 
@@ -209,21 +206,11 @@ def _outcome(searcher: SweepSearch) -> Outcome:
 
 def _warm_start(search: Search, sweep: Sweep) -> None:
     """Take in the finished trials of another sweep that belong to this space."""
-    if sweep.warm_start is None:
-        return
-    _, past = read_history(open_named(sweep.warm_start))
-    n_taken = 0
-    for trial in past.configs:
-        if trial.state != "finished" or trial.value is None or not math.isfinite(trial.value):
-            continue
-        try:
-            if not search.is_known(trial.config):  # a start before may have broken off
-                search.observe(trial.config, trial.value)
-            n_taken += 1
-        except ConfigError as error:
-            logger.info("warm start leaves out trial %s: %s", trial.id, error)
-    if not n_taken:
-        raise SweepError(f"{sweep.warm_start}: no finished trial belongs to this space")
+    past = read_past(sweep, search.space)
+    past.require_results()
+    for config, value in past.results:
+        if not search.is_known(config):  # a start before may have broken off
+            search.observe(config, value)
 
 
 class _terminate_as_interrupt:  # noqa: N801

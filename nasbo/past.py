@@ -1,0 +1,100 @@
+"""Past sweeps: what a new sweep may learn from an older one, and how far the two agree."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from nasbo.errors import ConfigError, SweepError, shorten
+from nasbo.space import Config, Space
+from nasbo.storage.mirror import open_named
+from nasbo.sweep import Sweep, read_history
+
+MISSING = "nothing"
+
+
+@dataclass(frozen=True)
+class Past:
+    """The results of another sweep that a new one can take over.
+
+    Attributes:
+        name: of the other sweep; ``None`` without one.
+        results: configs of the new sweep's space, and their values.
+        remarks: in which ways the sweeps differ, a line each; none where they agree.
+    """
+
+    name: str | None
+    results: list[tuple[Config, float]]
+    remarks: list[str]
+
+    def require_results(self) -> None:
+        """Raise ``SweepError`` if there is a past sweep that has no result so far."""
+        if self.name is not None and not self.results:
+            raise SweepError(
+                f"{self.name}: no trial has finished, so there is nothing to take over"
+            )
+
+
+def read_past(sweep: Sweep, space: Space) -> Past:
+    """What a sweep takes over from the one that its ``warm_start`` names.
+
+    Raises:
+        SweepError: there is no such sweep, it has another metric or mode, or none of its results
+            fits the space. A sweep without results is none: it may still be running.
+    """
+    if sweep.warm_start is None:
+        return Past(None, [], [])
+    held, history = read_history(open_named(sweep.warm_start))
+    _check_objective(sweep, held)
+    results, refusals, n_finished = [], [], 0
+    for trial in history.configs:
+        if trial.state != "finished" or trial.value is None or not math.isfinite(trial.value):
+            continue
+        n_finished += 1
+        try:
+            results.append((space.canonical(trial.config), trial.value))
+        except ConfigError as error:
+            refusals.append(f"trial {trial.id}: {error}")
+    if refusals and not results:
+        raise SweepError(
+            f"{sweep.warm_start}: no finished trial belongs to this space; {refusals[0]}"
+        )
+    remarks = list(differences(sweep, held))
+    if refusals:
+        remarks.append(
+            f"{len(refusals)} of {n_finished} results do not fit this space and are left out; "
+            f"{refusals[0]}"
+        )
+    return Past(
+        sweep.warm_start,
+        results,
+        [f"warm start from {sweep.warm_start}: {line}" for line in remarks],
+    )
+
+
+def _check_objective(sweep: Sweep, held: Sweep) -> None:
+    """Values of another metric, or with another sign, would be taken for this sweep's own."""
+    now, then = sweep.metric or "value", held.metric or "value"
+    if (now, sweep.mode) != (then, held.mode):
+        raise SweepError(
+            f"{sweep.warm_start} has {held.mode} {then}, this sweep {sweep.mode} {now}: results "
+            "can be taken over only between sweeps of one metric and mode"
+        )
+
+
+def differences(sweep: Sweep, held: Sweep) -> Iterator[str]:
+    """How two sweeps of one objective differ in what they trained, and on which data."""
+    if sweep.trainer != held.trainer:
+        yield f"its trainer is {held.trainer}, this one's is {sweep.trainer}"
+    yield from _different("option", sweep.trainer_options, held.trainer_options)
+    if sweep.provenance and held.provenance:
+        yield from _different("data:", sweep.provenance, held.provenance)
+
+
+def _different(what: str, now: Mapping[str, Any], then: Mapping[str, Any]) -> Iterator[str]:
+    for name in dict.fromkeys((*then, *now)):
+        values = [shorten(one[name]) if name in one else MISSING for one in (then, now)]
+        if values[0] != values[1]:
+            yield f"{what} {name} was {values[0]}, here {values[1]}"

@@ -1,0 +1,102 @@
+"""Results of another sweep: compared before they are taken over."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from nasbo.errors import SweepError
+from nasbo.past import read_past
+from nasbo.search import Search
+from nasbo.space import load_space
+from nasbo.start import plan_sweep
+from nasbo.sweep import JOURNAL_FILE, Sweep, create_folder
+
+TRAINER = "tests.tune.toy:simulation"
+SPACE = load_space("simulation")
+
+
+def past(folder: Path, **settings: Any) -> Sweep:
+    """A folder with a sweep of four results; a sweep that begins with it is returned."""
+    held = Sweep("simulation", TRAINER, metric="loss", **{"mode": "min", **settings})
+    create_folder(folder, held)
+    with Search("simulation", "random", held.mode, journal=folder / JOURNAL_FILE) as search:
+        for trial in search.ask(4):
+            search.tell(trial, float(trial.id))
+    return replace(held, warm_start=str(folder), method="random")
+
+
+def test_results_of_an_equal_sweep_are_taken_over_without_a_word(tmp_path: Path) -> None:
+    found = read_past(past(tmp_path / "a"), SPACE)
+    assert sorted(value for _, value in found.results) == [0.0, 1.0, 2.0, 3.0]
+    assert found.remarks == []
+    assert read_past(Sweep("simulation", TRAINER), SPACE).results == []
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"mode": "max"}, "has min loss, this sweep max loss"),
+        ({"metric": "acc"}, "has min loss, this sweep min acc"),
+        ({"metric": None}, "has min loss, this sweep min value"),
+    ],
+)
+def test_another_metric_or_mode_is_refused(
+    tmp_path: Path, change: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(SweepError, match=says):
+        read_past(replace(past(tmp_path / "a"), **change), SPACE)
+
+
+def test_another_trainer_its_options_and_data_are_told(tmp_path: Path) -> None:
+    data = {"hash": "abc", "split": "1"}
+    sweep = past(tmp_path / "a", trainer_options={"epochs": 2, "size": 3}, provenance=data)
+    other = replace(
+        sweep,
+        trainer="own:train",
+        trainer_options={"epochs": 5, "size": 3, "wide": True},
+        provenance={"hash": "abd", "split": "1"},
+    )
+    name = f"warm start from {sweep.warm_start}: "
+    assert read_past(other, SPACE).remarks == [
+        f"{name}its trainer is {TRAINER}, this one's is own:train",
+        f"{name}option epochs was 2, here 5",
+        f"{name}option wide was nothing, here True",
+        f"{name}data: hash was 'abc', here 'abd'",
+    ]
+
+
+def test_results_that_do_not_fit_are_told_with_the_first_difference(tmp_path: Path) -> None:
+    sweep = past(tmp_path / "a")
+    flat = load_space({"x": {"type": "float", "range": [0, 1]}})
+    with pytest.raises(SweepError, match="no finished trial belongs to this space; trial 0") as e:
+        read_past(sweep, flat)
+    assert "'x'" in str(e.value)
+    smaller = load_space("simulation").to_dict()
+    del smaller["x1"]["submodule"][1]
+    found = read_past(sweep, load_space(smaller))
+    assert 0 < len(found.results) < 4
+    assert f"{4 - len(found.results)} of 4 results do not fit this space" in found.remarks[0]
+    assert "must be absent under x1=1" in found.remarks[0]
+
+
+def test_the_dry_run_tells_the_differences_and_refuses_another_mode(tmp_path: Path) -> None:
+    past(tmp_path / "a", trainer_options={"epochs": 2})
+    text = io.StringIO()
+    given = {"trainer": TRAINER, "metric": "loss", "warm_start": str(tmp_path / "a")}
+    assert plan_sweep("simulation", given, Console(file=text, width=200)) == 0
+    assert "option epochs was 2, here nothing" in text.getvalue()
+    with pytest.raises(SweepError, match="has min loss, this sweep max loss"):
+        plan_sweep("simulation", {**given, "mode": "max"}, Console(file=text))
+
+
+def test_a_past_without_results_is_refused_when_the_sweep_begins(tmp_path: Path) -> None:
+    create_folder(tmp_path / "a", Sweep("simulation", TRAINER, metric="loss"))
+    sweep = Sweep("simulation", TRAINER, metric="loss", warm_start=str(tmp_path / "a"))
+    with pytest.raises(SweepError, match="no trial has finished, so there is nothing to take over"):
+        read_past(sweep, SPACE).require_results()
