@@ -21,7 +21,14 @@ from nasbo.past import read_past
 from nasbo.space import Space, load_space
 from nasbo.storage.mirror import shown
 from nasbo.storage.place import is_url
-from nasbo.sweep import Sweep, limits_of, make_sweep, open_folder, read_settings
+from nasbo.sweep import (
+    DEFAULT_METHOD,
+    Sweep,
+    limits_of,
+    make_sweep,
+    open_folder,
+    read_settings,
+)
 from nasbo.trainer import DATA, Trainer, TrainerSummary, cause_of, load_trainer
 
 PLACEMENT = (
@@ -33,13 +40,15 @@ MAY_DIFFER = {
     "space", "trials", "address", "storage_path", "working_folder", "provenance", *PLACEMENT,
 }  # fmt: skip
 """Settings that say where a sweep runs and how long, not what it is."""
+MERGED = {"method_options": "method", "trainer_options": "trainer", "resources": None}
+"""Settings that are mappings, and the setting that says whose options they are."""
 N_CHECKED = 100
 """Configs that are drawn to see whether a trainer can build any."""
 
 
 def prepare(file: str, given: Mapping[str, Any], console: Console) -> tuple[Sweep, Space]:
     """The settings of a new sweep, whose trainer, space and constraints can be used."""
-    settings = {**read_settings(file), **given}
+    settings = merged(read_settings(file), given)
     sweep = make_sweep({**settings, "working_folder": os.getcwd()})
     trainer = load_trainer(sweep.trainer)
     sweep = replace(
@@ -55,6 +64,31 @@ def prepare(file: str, given: Mapping[str, Any], console: Console) -> tuple[Swee
         _check_metric(sweep, trainer)
     _check_constraints(sweep, space, trainer, console)
     return sweep, space
+
+
+def merged(held: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a sweep file with those of the command line on top.
+
+    Options and resources are merged key by key, constraints are added, all others are replaced.
+    Options of another method or trainer than the one that is named now do not apply to it.
+    """
+    settings = {**held, **given}
+    for name, owner in MERGED.items():
+        before = {} if owner and _is_replaced(owner, held, given) else held.get(name, {})
+        now = given.get(name, {})
+        is_mapping = isinstance(before, Mapping) and isinstance(now, Mapping)
+        settings[name] = {**before, **now} if is_mapping else settings[name]
+    texts = [some.get("constraints", []) for some in (held, given)]
+    lists = [[some] if isinstance(some, str) else some for some in texts]
+    if all(isinstance(some, list) for some in lists):
+        settings["constraints"] = lists[0] + lists[1]
+    return settings
+
+
+def _is_replaced(owner: str, held: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
+    """Whether another method or trainer is named than that of the sweep file."""
+    before = held.get(owner, DEFAULT_METHOD if owner == "method" else None)
+    return before is not None and given.get(owner, before) != before
 
 
 def _absolute(name: str | None, folder: str) -> str | None:

@@ -28,6 +28,7 @@ SETTINGS_FILE = "sweep.yaml"
 SPACE_FILE = "space.yaml"
 SHIPPED_TRAINERS = {"nas_cifar10": "trainers.cifar10:train"}
 """Trainers by how the names of their space files begin."""
+DEFAULT_METHOD = "attnbo"
 MAX_TIMEOUT_S = 31_536_000
 """A year: Python's own timers overflow at some length."""
 
@@ -58,7 +59,7 @@ class Sweep:
     space: str
     trainer: str
     trials: int = 40
-    method: str = "attnbo"
+    method: str = DEFAULT_METHOD
     method_options: dict[str, Any] = field(default_factory=dict)
     trainer_options: dict[str, Any] = field(default_factory=dict)
     schedule: str = "round"

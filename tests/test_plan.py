@@ -99,3 +99,37 @@ def test_data_are_made_ready_before_a_sweep_on_this_machine(
     prepare_data(replace(sweep, address="head:6379"), CONSOLE)
     monkeypatch.setenv("RAY_ADDRESS", "head:6379")
     prepare_data(sweep, CONSOLE)
+
+
+def test_options_of_the_command_line_are_added_to_those_of_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "sweep.yaml"
+    file.write_text(
+        "space: nas_cifar10\n"
+        "trainer_options: {recipe: tiny, epochs: 2, width: 0.25}\n"
+        "method_options: {preset: paper, pooling: token}\n"
+        "resources: {spot: 0.001, fast: 1}\n"
+        "constraints: ['params <= 2e6']\n"
+    )
+    given = {
+        "trainer_options": {"epochs": 3},
+        "method_options": {"pooling": "mean"},
+        "resources": {"fast": 2},
+        "constraints": ["flops <= 1e9"],
+    }
+    sweep, _ = prepare(str(file), given, CONSOLE)
+    assert sweep.trainer_options == {"recipe": "tiny", "epochs": 3, "width": 0.25}
+    assert sweep.method_options == {"preset": "paper", "pooling": "mean"}
+    assert sweep.resources == {"spot": 0.001, "fast": 2}
+    assert sweep.constraints == ["params <= 2e6", "flops <= 1e9"]
+    assert prepare(str(file), {}, CONSOLE)[0].trainer_options["epochs"] == 2
+
+
+def test_options_of_a_method_do_not_go_to_another_one(tmp_path: Path) -> None:
+    file = tmp_path / "sweep.yaml"
+    file.write_text("space: simulation\ntrainer_options: {a: 1}\nmethod_options: {preset: paper}\n")
+    trainer = {"trainer": "tests.tune.toy:simulation"}
+    given = {**trainer, "method": "tpe", "method_options": {"multivariate": True}}
+    assert prepare(str(file), given, CONSOLE)[0].method_options == {"multivariate": True}
+    assert prepare(str(file), {**trainer, "method": "tpe"}, CONSOLE)[0].method_options == {}
+    sweep, _ = prepare(str(file), {**trainer, "method": "attnbo"}, CONSOLE)
+    assert (sweep.method_options, sweep.trainer_options) == ({"preset": "paper"}, {"a": 1})

@@ -35,9 +35,11 @@ def sweep_options(command: F) -> F:
     options = [
         click.option("--trainer", help="module:function, importable or in this folder."),
         click.option("--method", help="See nasbo methods. [default: attnbo]"),
-        click.option("-m", "--method-option", "method_options", multiple=True, metavar="K=V"),
+        click.option("-m", "--method-option", "method_options", multiple=True, metavar="K=V",
+                     help="For the method; added to the sweep file's, key by key."),
         click.option("-o", "--option", "trainer_options", multiple=True, metavar="K=V",
-                     help="For the trainer, e.g. recipe=proxy."),
+                     help="For the trainer, e.g. recipe=proxy; added to the sweep file's, key by "
+                     "key."),
         click.option("--trials", type=int, help="Configs in all. [default: 40]"),
         click.option("--slots", help="Trials at once, or auto: what the cluster holds. "
                                      "[default: auto]"),
@@ -53,7 +55,8 @@ def sweep_options(command: F) -> F:
         click.option("--gpus-per-trial", type=float, help="1, a share such as 0.5, or several. "
                      "[default: 0]"),
         click.option("--resource", "resources", multiple=True, metavar="NAME=AMOUNT",
-                     help="Of Ray's own, e.g. spot=0.001: only nodes that offer it."),
+                     help="Of Ray's own, e.g. spot=0.001: only nodes that offer it; added to the "
+                     "sweep file's, key by key."),
         click.option("--max-failures", type=int, help="Retries of a trial that crashes. "
                      "[default: 2]"),
         click.option("--max-failures-in-a-row", type=int, help="Then the sweep stops. "
@@ -62,7 +65,8 @@ def sweep_options(command: F) -> F:
                      help="End and retry a trial that is silent for so long."),
         click.option("--keep-checkpoints", type=int, help="Of how many best trials. [default: 3]"),
         click.option("--constraint", "constraints", multiple=True, metavar="'NAME<=NUMBER'",
-                     help="About any number of the trainer's summary, e.g. 'parameters<=2e6'."),
+                     help="About any number of the trainer's summary, e.g. 'parameters<=2e6'; "
+                     "added to the sweep file's."),
         click.option("--repeats", type=click.IntRange(min=0),
                      help="Train the best configs so many more times, with other seeds, outside "
                      "the trials; they count with their mean. [default: 0]"),
@@ -107,6 +111,9 @@ def run(
     nasbo run nas_cifar10 -o recipe=proxy --trials 40
     nasbo run my_space.yaml --trainer my_module:train --metric loss --mode min --trials 60
     nasbo run nas_cifar10 -o recipe=proxy --constraint 'parameters<=2e6' --dry-run
+
+    An option that is given here replaces the sweep file's, but for those that say that they are
+    added to it.
 
     Watch it here, in Ray's dashboard (its address is printed), by nasbo status DIR --watch or,
     with --live-report 8787, in a browser.
