@@ -196,8 +196,9 @@ def resume(
     default="validation",
     show_default=True,
     type=click.Choice(["validation", "test"]),
-    help="By which result the best finalist is chosen. With test its own test result "
-    "is optimistic, and the card says so.",
+    help="By which result the best finalist is chosen where finalists are measured on a test set: "
+    "its result in the search, or test, which makes its own test result optimistic (the card says "
+    "so). Finalists that are measured as in the search are always chosen by their final means.",
 )
 @click.option("--slots", help="Trainings at once, or auto. [default: as in the sweep]")
 @click.option("--cpus-per-trial", type=float)

@@ -76,20 +76,30 @@ def _told(finalist: Finalist) -> dict[str, Any]:
     }
 
 
-def _head(best: Finalist, finalists: Sequence[Finalist], facts: Mapping[str, Any]) -> Iterable[str]:
-    by_test = facts["choose"] == "test"
-    how = (
-        f"by its {facts['metric']} among {len(finalists)} finalists, which makes that number "
-        "optimistic"
-        if by_test
-        else f"by its {facts['search_metric']} in the search; its {facts['metric']} played no part"
+def chosen_how(best: Finalist, finalists: Sequence[Finalist], facts: Mapping[str, Any]) -> str:
+    """By which result the best finalist was chosen, to follow "was chosen"."""
+    metric, n = facts["metric"], len(finalists)
+    if facts["chosen_by"] == "search":
+        return (
+            f"by its {facts['search_metric']} in the search; its {metric} was measured afterwards "
+            "and decided nothing"
+        )
+    if facts["chosen_by"] == "test":
+        return f"by its {metric} among {n} finalists, which makes that number optimistic"
+    return (
+        f"by its {metric}, the best mean of {n} finalists over their final trainings "
+        f"({len(best.values)} of this one); its {metric} in the search decided only that it became "
+        "a finalist"
     )
+
+
+def _head(best: Finalist, finalists: Sequence[Finalist], facts: Mapping[str, Any]) -> Iterable[str]:
     header, rows = _table(finalists, best, facts["metric"])
     return [
         "# Model card",
         "",
         f"Finalist {best.rank} of {len(finalists)} of a search by {facts['method']} over "
-        f"{facts['n_trials']} trials, chosen {how}.",
+        f"{facts['n_trials']} trials, chosen {chosen_how(best, finalists, facts)}.",
         "",
         "| " + " | ".join(header) + " |",
         "|" + "---|" * len(header),

@@ -14,7 +14,7 @@ import yaml
 from rich.console import Console
 
 from nasbo.errors import SweepError
-from nasbo.finish.card import describe_finalists, write_card
+from nasbo.finish.card import chosen_how, describe_finalists, write_card
 from nasbo.finish.finalist import Finalist
 from nasbo.finish.finalists import (
     Wish,
@@ -79,10 +79,14 @@ def finalize(folder: Path, wish: Wish, console: Console) -> int:
             console.print(f"not done yet; go on by: {wish.command(folder)}", soft_wrap=True)
             return code or EXIT_CODES["interrupted"]
     finalists = _export_all(final, sweep, trainer, console)
-    best = _pick(finalists, planned, wish)
-    words = {"command": wish.command(folder), "choose": wish.choose}
-    _write_best(folder, final, best, finalists, _facts(searched, sweep, history, console) | words)
+    chosen_by = _decider(searched, planned, wish)
+    best = _pick(finalists, planned, chosen_by)
+    words = {"command": wish.command(folder), "choose": wish.choose, "chosen_by": chosen_by}
+    facts = _facts(searched, sweep, history, console) | words
+    _write_best(folder, final, best, finalists, facts)
     console.print(describe_finalists(finalists, best, sweep), highlight=False)
+    told = f"finalist {best.rank} was chosen {chosen_how(best, finalists, facts)}"
+    console.print(told, highlight=False, soft_wrap=True)
     for place in dict.fromkeys((str(folder), shown(folder))):
         console.print(f"best:        {place}/{BEST_FOLDER}", highlight=False, soft_wrap=True)
     return 0
@@ -167,11 +171,22 @@ def _export_folder(final: Path, rank: int) -> Path:
     return final / "exports" / f"finalist-{rank}"
 
 
-def _pick(finalists: list[Finalist], planned: Sweep, wish: Wish) -> Finalist:
-    """The first of the search, or the one of the best test result."""
-    if wish.choose == "validation":
+def _decider(searched: Sweep, final: Sweep, wish: Wish) -> str:
+    """What the best finalist is chosen by: ``means``, ``search`` or ``test``.
+
+    Final trainings that are measured as the search was tell more than one value of the search. A
+    test set decides only if that is wished for.
+    """
+    if (final.metric, final.mode) == (searched.metric, searched.mode):
+        return "means"
+    return "search" if wish.choose == "validation" else "test"
+
+
+def _pick(finalists: list[Finalist], final: Sweep, chosen_by: str) -> Finalist:
+    """The first of the search, or the one of the best mean over its final trainings."""
+    if chosen_by == "search":
         return finalists[0]
-    sign = 1.0 if planned.mode == "max" else -1.0
+    sign = 1.0 if final.mode == "max" else -1.0
     return max(finalists, key=lambda finalist: sign * fmean(finalist.values))
 
 

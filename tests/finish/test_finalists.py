@@ -23,7 +23,7 @@ from nasbo.finish.finalists import (
     open_search,
     prepare_final,
 )
-from nasbo.finish.finalize import _pick, finalize
+from nasbo.finish.finalize import _decider, _pick, finalize
 from nasbo.plan import check_provenance
 from nasbo.search import Search
 from nasbo.storage.mirror import open_journal, open_mirror
@@ -85,7 +85,8 @@ def test_the_final_metric_has_the_mode_of_the_trainer(tmp_path: Path) -> None:
     assert (final.metric, final.mode) == ("final_loss", "min")
     ranked = history.ranked()
     finalists = [Finalist(k, trial, [trial], {}) for k, trial in enumerate(reversed(ranked))]
-    assert _pick(finalists, final, wish).trial is ranked[0]
+    assert _decider(turned, final, wish) == "test"
+    assert _pick(finalists, final, "test").trial is ranked[0]
     plain = final_sweep(folder, turned, load_trainer("tests.tune.toy:simulation"), wish)
     assert (plain.metric, plain.mode) == ("accuracy", "max")
 

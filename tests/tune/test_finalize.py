@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 import yaml
@@ -46,7 +47,7 @@ def test_a_sweep_ends_with_its_best_network(tmp_path: Path) -> None:
     assert card["versions"]["ray"]
     text = (best / "README.md").read_text()
     assert f"look at {best}" in text
-    assert "its final_loss played no part" in text
+    assert "its final_loss was measured afterwards and decided nothing" in text
     assert f"nasbo finalize {folder} --top 2 --recipe short --seeds 2" in text
     assert mean_text(first.values) in text
     assert "data_hash abc123" in text
@@ -72,9 +73,28 @@ def test_a_trainer_without_abilities_still_gets_config_and_values(tmp_path: Path
     best = folder / BEST_FOLDER
     names = sorted(path.name for path in best.iterdir())
     assert names == ["README.md", "architecture.yaml", "card.json", "curve.csv"]
-    assert "optimistic" in (best / "README.md").read_text()
+    text = (best / "README.md").read_text()
+    assert "chosen by its loss, the best mean of 3 finalists over their final trainings" in text
     card = json.loads((best / "card.json").read_text())
     assert card["finalists"][0]["values"] == [card["finalists"][0]["search_values"][0]]
+
+
+def test_finalists_that_are_measured_as_in_the_search_are_chosen_by_their_means(
+    tmp_path: Path,
+) -> None:
+    """The search's first was lucky: its final trainings are worse than the second's."""
+    trainer = "tests.finish.lucky:train"
+    folder = searched(tmp_path / "s", trainer)
+    _, history = read_history(folder)
+    console = Console(record=True, width=200)
+    assert finalize(folder, Wish(top=2, seeds=2), console) == 0
+    card = json.loads((folder / BEST_FOLDER / "card.json").read_text())
+    first, second = (fmean(one["values"]) for one in card["finalists"])
+    assert second < first, "the trainer sees to that"
+    assert (card["best"], card["chosen_by"]) == (2, "means")
+    config = yaml.safe_load((folder / BEST_FOLDER / "architecture.yaml").read_text())["config"]
+    assert config == history.ranked()[1].config
+    assert "finalist 2 was chosen by its loss, the best mean of 2 finalists" in words(console)
 
 
 @pytest.mark.slow
