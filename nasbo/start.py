@@ -190,7 +190,7 @@ def resume_sweep(
         ended = f"{shown(folder)}: has finished, {history.n_ended} of {budget} trials have ended"
         display.console.print(ended)
         _conclude(folder, sweep, history, display.console)
-        return 0
+        return exit_code("finished", history)
     prepare_data(sweep, display.console)
     return run_in_words(folder, sweep, space, budget, display)
 
@@ -264,7 +264,13 @@ def run_in_words(
     push(folder)
     if outcome.state != "finished":
         console.print(f"continue with: nasbo resume {shown(folder)}", highlight=False)
-    return EXIT_CODES[outcome.state]
+    return exit_code(outcome.state, history)
+
+
+def exit_code(state: str, history: History) -> int:
+    """The exit code of a run; a sweep without one result has not succeeded."""
+    code = EXIT_CODES[state]
+    return EXIT_CODES["failed"] if code == 0 and history.best is None else code
 
 
 @contextmanager

@@ -75,7 +75,7 @@ def finalize(folder: Path, wish: Wish, console: Console) -> int:
         if not is_new:
             prepare_data(sweep, console)
         code = run_in_words(final, sweep, space, None, Display(console))
-        if code != EXIT_CODES["finished"] or not is_complete(read_history(final)[1], len(chosen)):
+        if not is_complete(read_history(final)[1], len(chosen)):
             console.print(f"not done yet; go on by: {wish.command(folder)}", soft_wrap=True)
             return code or EXIT_CODES["interrupted"]
     finalists = _export_all(final, sweep, trainer, console)

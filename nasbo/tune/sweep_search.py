@@ -24,6 +24,7 @@ from nasbo.tune.searcher import NasboSearch
 from nasbo.tune.thinker import Recipe
 from nasbo.tune.trial import (
     CAUSE,
+    GIVEN,
     MESSAGE,
     TIMEOUT_FILE,
     VALUE,
@@ -33,6 +34,8 @@ from nasbo.tune.trial import (
 
 logger = logging.getLogger(__name__)
 MAX_LOSSES_IN_A_ROW = 50
+MAX_SILENT = 3
+"""So many trials without any result, and none with one, end a sweep."""
 
 
 class SweepSearch(NasboSearch):
@@ -217,7 +220,10 @@ class SweepSearch(NasboSearch):
             self._trials.pop(trial_id, None)  # ended by us: stays open and is resumed
             return
         cause = str((result or {}).get(CAUSE) or "")
-        if not self._try_again(trial_id, cause, self._message(result or {})):
+        if cause == "no result" and self._lacks_values(result or {}):
+            reason = f"no trial can be judged: {self._message(result or {})}"
+            self._leave_open(trial_id, reason, "failed")
+        elif not self._try_again(trial_id, cause, self._message(result or {})):
             number = self._trials.get(trial_id)
             super()._complete(trial_id, result, error)
             self._after_end(number)
@@ -272,11 +278,22 @@ class SweepSearch(NasboSearch):
         self.rounds.requeue(trial)
         return True
 
-    def _leave_open(self, trial_id: str, reason: str) -> None:
-        """End the sweep for a reason outside of it; the trial is run again by a resume."""
+    def _lacks_values(self, result: dict[str, Any]) -> bool:
+        """Whether trials end without the metric and none ever had it: not the config's fault.
+
+        Results under other names show that at once; a trainer may return nothing a few times.
+        """
+        trials = self.search.history.trials
+        if any(trial.curve or trial.value is not None for trial in trials):
+            return False
+        n_silent = sum(trial.cause == "no result" for trial in trials)
+        return bool(result.get(GIVEN)) or n_silent + 1 >= MAX_SILENT
+
+    def _leave_open(self, trial_id: str, reason: str, state: str = "lost") -> None:
+        """End the sweep for a reason outside of its configs; a resume runs the trial again."""
         del self._trials[trial_id]
         self._steps.pop(trial_id, None)
-        self.state, self.reason = "lost", reason
+        self.state, self.reason = state, reason
 
     def _after_end(self, number: int | None) -> None:
         """Count failures, and keep checkpoints only of the best."""

@@ -12,7 +12,7 @@ import tempfile
 import threading
 import traceback
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,6 +42,8 @@ def _home() -> str:
 
 HOME = _home()
 VALUE, CAUSE, MESSAGE = "nasbo_value", "nasbo_cause", "nasbo_message"
+GIVEN = "nasbo_given"
+"""Names of the results that a trainer gave instead of the metric."""
 
 
 @dataclass(frozen=True)
@@ -232,9 +234,18 @@ class BucketError(RuntimeError):
 
 
 class MissingMetricError(LookupError):
-    """A trainer's result does not hold the metric of the sweep."""
+    """A trainer's result does not hold the metric of the sweep.
+
+    Args:
+        message: what was looked for.
+        given: names of the results that there are instead.
+    """
 
     cause = "no result"
+
+    def __init__(self, message: str, given: Iterable[str] = ()) -> None:
+        super().__init__(message)
+        self.given = tuple(given)
 
 
 def pick_value(result: Any, metric: str | None) -> float:
@@ -244,9 +255,10 @@ def pick_value(result: Any, metric: str | None) -> float:
     if metric is None and len(result) == 1:
         metric = next(iter(result))
     if metric is None or metric not in result:
-        known = ", ".join(map(str, result)) or "nothing"
+        known = list(map(str, result))
         wanted = f"the metric {metric!r}" if metric else "--metric NAME"
-        raise MissingMetricError(f"{wanted} is needed; the trainer gave {known}")
+        told = ", ".join(known) or "nothing"
+        raise MissingMetricError(f"{wanted} is needed; the trainer gave {told}", known)
     return _as_number(result[metric], f"the metric {metric!r}")
 
 
@@ -293,4 +305,5 @@ def _train(config: dict[str, Any], task: TrialTask, session: TuneSession) -> Non
         cause = cause_of(error)
         size = 2000 if cause == DATA else 500  # what to do about data takes some lines
         message = f"{type(error).__name__}: {error}"[:size]
-        tune.report({VALUE: math.nan, CAUSE: cause, MESSAGE: message})
+        given = ", ".join(error.given) if isinstance(error, MissingMetricError) else ""
+        tune.report({VALUE: math.nan, CAUSE: cause, MESSAGE: message, GIVEN: given})

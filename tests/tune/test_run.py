@@ -14,17 +14,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from nasbo.errors import JournalError, SweepError
 from nasbo.history import History, replay
 from nasbo.journal import read_events
 from nasbo.search import Search
 from nasbo.space import load_space
+from nasbo.start import Display, exit_code, resume_sweep, run_in_words
 from nasbo.sweep import JOURNAL_FILE, Sweep, create_folder, open_folder, read_history, status
 from nasbo.tune.run import Outcome, _warm_start, run_sweep
 from nasbo.tune.trial import WORKER_FILE, MissingMetricError, pick_value, trial_folder
 
 pytestmark = [pytest.mark.ray]
+DISPLAY = Display(Console(quiet=True))
 KINDS = ["good", "nan", "zero_division", "oom", "crash", "silent", "other_metric"]
 
 
@@ -86,6 +89,39 @@ def test_every_bad_ending_has_its_cause(tmp_path: Path) -> None:
     assert "Traceback" in trace.read_text()
     other = next(t for t in outcome.history.trials if t.config["kind"] == "other_metric")
     assert "'loss' is needed; the trainer gave accuracy" in other.message
+
+
+@pytest.mark.usefixtures("local_ray")
+def test_a_metric_that_no_trial_has_ends_the_sweep_at_once(tmp_path: Path) -> None:
+    make(tmp_path / "s", trials=12, trainer="tests.tune.toy:checkpointed", metric="lss")
+    outcome = run(tmp_path / "s")
+    assert outcome.state == "failed"
+    assert "the metric 'lss' is needed; the trainer gave loss" in outcome.reason
+    assert outcome.history.n_ended == 0, "it stays open, for a trainer that is mended"
+    assert exit_code(outcome.state, outcome.history) == 1
+    steps = [len(file.read_text().split()) for file in tmp_path.glob("s/trials/*/steps.txt")]
+    assert max(steps) == 1, "no network was trained in full"
+
+
+@pytest.mark.usefixtures("local_ray")
+def test_a_trainer_that_returns_nothing_ends_the_sweep_soon(tmp_path: Path) -> None:
+    space = space_file(
+        tmp_path, "x: {type: float, range: [0, 1]}\nkind: {type: choice, range: [silent]}\n"
+    )
+    make(tmp_path / "s", space, trainer="tests.tune.toy:endings", metric="loss", trials=30)
+    outcome = run(tmp_path / "s")
+    assert (outcome.state, outcome.history.n_ended) == ("failed", 2)
+    assert "no trial can be judged: MissingMetricError: the trainer neither" in outcome.reason
+
+
+@pytest.mark.usefixtures("local_ray")
+def test_a_sweep_without_one_result_does_not_exit_with_0(tmp_path: Path) -> None:
+    space = space_file(
+        tmp_path, "x: {type: float, range: [0, 1]}\nkind: {type: choice, range: [nan]}\n"
+    )
+    make(tmp_path / "s", space, trainer="tests.tune.toy:endings", metric="loss", trials=4)
+    assert run_in_words(tmp_path / "s", *open_folder(tmp_path / "s"), None, DISPLAY) == 1
+    assert resume_sweep(tmp_path / "s", None, DISPLAY) == 1, "it has finished, without a result"
 
 
 @pytest.mark.slow
