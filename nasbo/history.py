@@ -26,6 +26,7 @@ from nasbo.records import (
     config_key,
 )
 from nasbo.space import Space, Subspace
+from nasbo.space.difference import first_difference
 
 __all__ = [
     "CAUSES",
@@ -335,7 +336,10 @@ def check_settings(event: Event, history: History) -> None:
             f"the journal has format {event.get('format')!r}, this version reads {FORMAT}"
         )
     if event["space"] != history.space.fingerprint():
-        raise JournalError("the journal belongs to another search space")
+        told = "the journal belongs to another search space"
+        if "tree" in event:
+            told += f": {first_difference(event['tree'], history.space.to_dict())}"
+        raise JournalError(told)
     if event["mode"] != history.mode:
         raise JournalError(f"the journal has mode {event['mode']!r}, not {history.mode!r}")
 

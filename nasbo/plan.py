@@ -19,6 +19,7 @@ from nasbo.methods.feasible import first_allowed
 from nasbo.methods.registry import check_method_options
 from nasbo.past import read_past
 from nasbo.space import Space, load_space
+from nasbo.space.difference import first_difference
 from nasbo.storage.mirror import shown
 from nasbo.storage.place import is_url
 from nasbo.sweep import (
@@ -116,7 +117,10 @@ def check_same(folder: Path, sweep: Sweep, space: Space) -> None:
     """A folder is continued by the settings that it holds: others are refused, not ignored."""
     held, held_space = open_folder(folder)
     if held_space.fingerprint() != space.fingerprint():
-        raise SweepError(f"{shown(folder)} holds a sweep over another space: name another --dir")
+        difference = first_difference(held_space.to_dict(), space.to_dict())
+        raise SweepError(
+            f"{shown(folder)} holds a sweep over another space: {difference}; name another --dir"
+        )
     held = replace(held, warm_start=_absolute(held.warm_start, held.working_folder))
     before, now = asdict(held), asdict(sweep)
     for name in sorted(before.keys() - MAY_DIFFER):

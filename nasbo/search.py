@@ -76,6 +76,7 @@ class Search:
             "settings",
             format=FORMAT,
             space=self.space.fingerprint(),
+            tree=json_safe(self.space.to_dict()),
             method=method,
             mode=mode,
             seed=seed,

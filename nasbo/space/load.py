@@ -43,6 +43,17 @@ def load_space(source: Space | Mapping[str, Any] | str | os.PathLike[str]) -> Sp
     return _build(read_file(path), str(path))
 
 
+_SYNONYMS = {
+    **dict.fromkeys(("uniform", "real", "double", "number", "quniform"), "type: float"),
+    **dict.fromkeys(("loguniform", "logfloat", "qloguniform"), "type: float, log: true"),
+    **dict.fromkeys(("integer", "randint", "uniformint", "qrandint"), "type: int"),
+    **dict.fromkeys(("lograndint", "logint", "loguniformint"), "type: int, log: true"),
+    **dict.fromkeys(("categorical", "enum", "select", "ordinal", "str"), "type: choice"),
+    **dict.fromkeys(("bool", "boolean"), "type: choice, range: {true, false}"),
+}
+"""What to write for the types of other packages."""
+
+
 def find_space_file(source: str | os.PathLike[str]) -> Path:
     """The file of a path or of a shipped name; ``SpaceError`` if there is none."""
     path = Path(source)
@@ -131,7 +142,10 @@ def _kind(name: str, node: Node, entry: dict[Any, Node]) -> Kind:
         if kind.is_scalar and kind.value == known:
             return known
     got = shorten(kind.plain())
-    raise kind.error(f"the type of {name!r} must be one of {', '.join(KINDS)}, got {got}")
+    hint = _SYNONYMS.get(str(kind.value).lower().replace("_", "")) if kind.is_scalar else None
+    advice = f"; write {hint}" if hint else ""
+    rule = f"the type of {name!r} must be one of {', '.join(KINDS)}"
+    raise kind.error(f"{rule}, got the unknown type {got}{advice}")
 
 
 def _log(name: str, kind: Kind, node: Node | None) -> bool:

@@ -26,6 +26,12 @@ ELSEWHERE = (
 
 BAD_FILES: dict[str, Bad] = {
     "unknown type": Bad(_one("type: integer\n  range: [0...1]"), 5, "must be one of", "'integer'"),
+    "type of Ray": Bad(
+        _one("type: loguniform\n  range: [0...1]"), 5, "unknown type", "type: float, log: true"
+    ),
+    "type of Optuna": Bad(
+        _one("type: categorical\n  range: [1]"), 5, "write type: choice", "'bad'"
+    ),
     "type is a list": Bad(_one("type: [int]\n  range: [0...1]"), 5, "must be one of", "['int']"),
     "no type": Bad(_one("range: [0...1]"), 5, "needs a type", "'bad'"),
     "no range": Bad(_one("type: int"), 5, "needs a range", "'bad'"),
