@@ -27,7 +27,7 @@ from nasbo.report.drawing import (
 from nasbo.report.figures.settings import table
 from nasbo.report.page import Page, attempt, to_html
 from nasbo.report.panels import PANELS, draw_panels, set_beside
-from nasbo.report.progress import duration
+from nasbo.report.progress import covered, duration
 from nasbo.report.study import Figure, NoDataError, Study, open_study, value_of
 from nasbo.report.write import check_file, write_text
 
@@ -211,16 +211,15 @@ def _table(studies: Sequence[Study]) -> Figure:
         "time",
     ]
     html = table(head, (_row(study) for study in studies))
-    caption = "Time is from the first start to the last end."
+    caption = "Time is that in which at least one trial ran, without interruptions."
     return Figure("sweeps", "Sweeps", caption, html=html, is_wide=True)
 
 
 def _row(study: Study) -> list[object]:
     options = " ".join(f"{key}={value}" for key, value in _options(study))
     best = study.ranked[0] if study.ranked else None
-    starts = [t.started_at for t in study.history.trials if t.started_at]
-    ends = [t.ended_at for t in study.ended if t.ended_at]
-    span = duration(max(ends) - min(starts)) if starts and ends else "–"
+    history = study.history
+    time_s = covered(span for trial in history.ran for span in trial.spans(history.last_time))
     return [
         study.name,
         study.sweep.method,
@@ -231,7 +230,7 @@ def _row(study: Study) -> list[object]:
         study.history.state_counts()["failed"],
         number_text(value_of(best), 5) if best else "–",
         best.id if best else "–",
-        span,
+        duration(time_s) if time_s else "–",
     ]
 
 

@@ -17,7 +17,7 @@ from nasbo.report.panels import PANELS, draw_panels, set_beside, split_captions
 from nasbo.report.study import Figure, Study, open_study
 from nasbo.search import Search
 from nasbo.sweep import JOURNAL_FILE, create_folder, make_sweep
-from tests.report.sample import make_folder
+from tests.report.sample import make_folder, make_interrupted
 
 WITHOUT_NETWORKS = [name for name in PANELS if name != "architectures"]
 
@@ -198,3 +198,10 @@ def test_command(folders: list[Path], tmp_path: Path, monkeypatch: pytest.Monkey
     assert call(*folders, "--out", "b.html").stdout.strip() == "b.html"
     assert call().exit_code == 2
     assert call(tmp_path / "nowhere", folders[0]).exit_code == 2
+
+
+def test_time_is_that_of_training(folders: list[Path], tmp_path: Path) -> None:
+    study = open_study(make_interrupted(tmp_path / "run"))
+    figure = make_comparison([study, study]).figures[-1]
+    assert figure.html.count("<td>2 min</td>") == 2  # 150 s, and an hour in which nothing ran
+    assert "without interruptions" in figure.caption
