@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import platform
+import re
 import shlex
 from dataclasses import fields
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from nasbo.cli import cli
@@ -207,7 +209,25 @@ def test_parallel_has_a_line_per_trial_and_ends_at_the_value(study: Study) -> No
 
 
 def test_importance_finds_what_the_value_depends_on(study: Study) -> None:
-    assert _words(_drawing(study, "importance"))[0] == "learning_rate"
+    words = _words(_drawing(study, "importance"))
+    assert words[0] == "learning_rate"
+    assert re.fullmatch(r"\d+% \(\d+–\d+%\)", words[1])
+    caption = FIGURES["importance"](study).caption
+    assert re.search(r"that of learning_rate: \d+%, between \d+% and \d+%\.", caption)
+    assert "that explain most" in FIGURES["parallel"](study).caption
+
+
+def test_importance_of_noise_is_not_drawn(tmp_path: Path) -> None:
+    """Fifteen results in 47 parameters that have nothing to do with them."""
+    study = open_study(make_folder(tmp_path / "noise", 16))
+    rng = np.random.default_rng(0)
+    for trial in study.history.trials:
+        trial.value = float(rng.normal()) if trial.value is not None else None
+    with pytest.raises(NoDataError, match=r"15 results in 4\d parameters cannot tell which matter"):
+        FIGURES["importance"](study)
+    figure = FIGURES["parallel"](study)
+    assert "the first parameters" in figure.caption
+    assert figure.drawing is not None
 
 
 def test_architecture_tells_operations_and_sizes(study: Study) -> None:
