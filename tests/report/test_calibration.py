@@ -128,7 +128,7 @@ def test_the_page_says_how_sure_it_is(tmp_path: Path) -> None:
     caption = _caption(tmp_path / "some", 16)
     assert "7 results, each predicted" in caption
     assert "of 7 lie within one standard deviation (between " in caption
-    assert "at 95 % confidence; 68% would be right" in caption
+    assert "at 95% confidence; 68% would be right" in caption
     number = r"-?\d\.\d\d"
     assert re.search(rf"result is {number} \(between {number} and {number}\)", caption)
     assert "no order to compare" in _caption(tmp_path / "same", 16, step=0.0)

@@ -90,13 +90,13 @@ def _importance_caption(found: Importance, n_shown: int) -> str:
     low, high = found.intervals[name]
     caption = (
         "Share of the explained variance of the ranks, in an additive model of all parameters; the "
-        "parts of a bar are the places of a list, the line is the interval at 95 % confidence (a "
+        "parts of a bar are the places of a list, the line is the interval at 95% confidence (a "
         f"bootstrap over trials). The largest share is that of {name}: {share:.0%}, between "
         f"{low:.0%} and {high:.0%}. Fitted to {found.n_trials:,} results, the model explains "
         f"{found.explained:.0%} of the variance of left-out ones."
     )
     n_others = len(found.by_name()) - n_shown
-    return caption + (f" {n_others:,} parameters with less are left out." if n_others else "")
+    return caption + (f" Left out, with less: {n_others:,} of the parameters." if n_others else "")
 
 
 @dataclass(frozen=True)

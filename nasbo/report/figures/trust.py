@@ -63,7 +63,7 @@ def _caption(found: list[Prediction]) -> str:
     low, high = coverage_interval(found)
     return (
         f"{told} {n_inside(found):,} of {n:,} lie within one standard deviation (between {low:.0%} "
-        f"and {high:.0%} at 95 % confidence; {EXPECTED_COVERAGE:.0%} would be right; training "
+        f"and {high:.0%} at 95% confidence; {EXPECTED_COVERAGE:.0%} would be right; training "
         f"noise is not part of the prediction); {_order_words(found)}. Configs are chosen where "
         "the model is hopeful, so results tend to fall on its bad side."
     )
