@@ -1,4 +1,4 @@
-"""Events come in; what was suggested, is running, finished and failed goes out.
+"""History of a search: trials that were suggested, run, finished and failed.
 
 The history is the only state of a search: everything else is rebuilt from it.
 """
@@ -17,6 +17,7 @@ from nasbo.records import (
     CAUSES,
     PREDICTION,
     TEACHING_CAUSES,
+    Attempt,
     Mode,
     Repeating,
     Round,
@@ -32,6 +33,7 @@ __all__ = [
     "CAUSES",
     "FORMAT",
     "PREDICTION",
+    "Attempt",
     "Event",
     "History",
     "Mode",
@@ -51,10 +53,17 @@ FORMAT = 1
 VALUES = "values"
 """What the settings say under ``predictions`` where these are values of the metric."""
 Event = dict[str, Any]
+_PREPARING = ("opened", "budget", "repeating", "started")
+"""What a new driver writes before trials show that they are alive."""
 
 
 class History:
-    """All trials of a search, in the order of their numbers."""
+    """All trials of a search, in the order of their numbers.
+
+    Attributes:
+        gaps: (end, start) of drivers: times without one, between an interruption and a resume.
+        last_time: when the last event happened.
+    """
 
     def __init__(self, space: Space, mode: Mode = "min") -> None:
         if mode not in ("min", "max"):
@@ -70,13 +79,15 @@ class History:
         self.is_exhausted = False
         self.repeating = Repeating()
         self.keys: set[str] = set()
+        self.gaps: list[tuple[float, float]] = []
+        self.last_time = self._last_sign = 0.0
         self._handlers = {
             "settings": self._on_settings,
             "budget": self._on_budget,
             "exhausted": self._on_exhausted,
             "repeating": self._on_repeating,
             "repeated": self._on_repeated,
-            "opened": lambda event: None,
+            "opened": self._on_opened,
             "round": self._on_round,
             "suggested": self._on_suggested,
             "observed": self._on_observed,
@@ -93,6 +104,9 @@ class History:
         if handler is None:
             raise JournalError(f"unknown event {event.get('event')!r}")
         handler(event)
+        self.last_time = event.get("time", self.last_time)
+        if event["event"] not in _PREPARING:
+            self._last_sign = self.last_time
 
     # What methods and displays ask
 
@@ -262,10 +276,24 @@ class History:
         self._n_observed += 1
         self._add(trial)
 
+    def _on_opened(self, event: Event) -> None:
+        """A new driver: the attempts of the one before ended with it."""
+        self._break_off(self.last_time, event.get("time", self.last_time))
+
+    def _break_off(self, end: float, start: float) -> None:
+        """Note a gap between two drivers; no attempt reaches beyond its beginning."""
+        if self.trials and start > end:
+            self.gaps.append((end, start))
+        for trial in self._open.values():
+            if trial.current is not None:
+                trial.end_attempt(end)
+
     def _on_started(self, event: Event) -> None:
         trial = self._get(event)
+        if trial.current is not None:  # a journal from before drivers wrote that they opened it
+            self._break_off(self._last_sign, event["time"])
         trial.state = "running"
-        trial.attempts += 1
+        trial.begin_attempt(event["time"])
         trial.started_at = trial.started_at or event["time"]
 
     def _on_reported(self, event: Event) -> None:
@@ -277,6 +305,7 @@ class History:
 
     def _on_requeued(self, event: Event) -> None:
         trial = self._get(event)
+        self._end_attempt(trial, event)
         trial.state, trial.message = "waiting", event.get("message", "")
         trial.retries[event["cause"]] += 1
 
@@ -309,10 +338,23 @@ class History:
         if not trial.is_open:
             raise JournalError(f"trial {trial.id} has ended already ({trial.state})")
         del self._open[trial.id]
+        self._end_attempt(trial, event)
         trial.state, trial.ended_at = state, event["time"]
         trial.step = event.get("step") or trial.step
         trial.message = event.get("message", "")
         return trial
+
+    def _end_attempt(self, trial: Trial, event: Event) -> None:
+        """End what runs.
+
+        A trial whose driver died and that ends without a new start ran on: somebody else's process
+        holds it, as with ask and tell. Then there was no gap.
+        """
+        ran_on = trial.state == "running" and event.get("same_as") is None
+        if trial.current is not None or (ran_on and trial.attempts):
+            trial.end_attempt(event["time"])
+            start = trial.attempts[-1].start
+            self.gaps = [gap for gap in self.gaps if gap[1] <= start]
 
     def _get(self, event: Event) -> Trial:
         number = event["trial"]

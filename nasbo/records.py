@@ -1,4 +1,4 @@
-"""What a history consists of: trials, rounds, and how they may end."""
+"""Trials, their attempts, rounds, and the causes by which trials end."""
 
 from __future__ import annotations
 
@@ -38,6 +38,14 @@ def config_key(config: Mapping[str, Any]) -> str:
     return json.dumps(config, sort_keys=True, separators=(",", ":"))
 
 
+@dataclass(frozen=True)
+class Attempt:
+    """One run of a trial; ``end`` is ``None`` while it runs."""
+
+    start: float
+    end: float | None = None
+
+
 @dataclass
 class Trial:
     """One config and what became of it.
@@ -45,6 +53,8 @@ class Trial:
     ``value`` is the mean of ``values``: the trial's own, then those of its repeats. ``repeat_of``
     is set for a repeat itself: the number of the trial whose config is trained again with another
     seed. ``same_as`` is set where the result was taken over from a trial of the same network.
+    ``started_at`` is the first start. What the trial cost is the time of its ``attempts``: between
+    them it waited, or there was no driver.
     """
 
     id: int
@@ -61,7 +71,7 @@ class Trial:
     cause: str | None = None
     message: str = ""
     step: int = 0
-    attempts: int = 0
+    attempts: list[Attempt] = field(default_factory=list)
     retries: Counter[str] = field(default_factory=Counter)
     metrics: dict[str, Any] = field(default_factory=dict)
     curve: list[tuple[int, float]] = field(default_factory=list)
@@ -73,6 +83,31 @@ class Trial:
     def is_open(self) -> bool:
         """Handed out, or queued, and not ended."""
         return self.state in ("waiting", "running")
+
+    @property
+    def current(self) -> Attempt | None:
+        """The attempt that runs."""
+        is_running = bool(self.attempts) and self.attempts[-1].end is None
+        return self.attempts[-1] if is_running else None
+
+    @property
+    def seconds(self) -> float:
+        """How long the attempts that have ended took together."""
+        return sum(one.end - one.start for one in self.attempts if one.end is not None)
+
+    def spans(self, now: float) -> list[tuple[float, float]]:
+        """Start and end of each attempt; the one that runs reaches until ``now``."""
+        ends = (now if one.end is None else one.end for one in self.attempts)
+        return [(o.start, max(o.start, end)) for o, end in zip(self.attempts, ends, strict=True)]
+
+    def begin_attempt(self, time: float) -> None:
+        """Note that the trial runs, again or for the first time."""
+        self.attempts = [*self.attempts, Attempt(time)]
+
+    def end_attempt(self, time: float) -> None:
+        """Note when the last attempt ended; what was known of its end before does not count."""
+        *before, last = self.attempts
+        self.attempts = [*before, Attempt(last.start, max(last.start, time))]
 
     def copy(self) -> Trial:
         """A copy whose config can be changed without harm to the history."""

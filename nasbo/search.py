@@ -1,4 +1,4 @@
-"""The ask/tell face: configs go out, values come in, and the journal remembers."""
+"""Ask/tell interface of a search, with a journal that remembers it."""
 
 from __future__ import annotations
 
@@ -102,6 +102,8 @@ class Search:
             raise
         if not past:
             self.record(self._settings)
+        elif self.journal:
+            self.record(event("opened"))
         self._returned.extend(trial.id for trial in self.history.open_trials)
 
     def _check_settings(self, settings: Event) -> None:

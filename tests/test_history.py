@@ -10,7 +10,17 @@ import pytest
 import torch
 
 from nasbo.errors import JournalError, NasboError
-from nasbo.history import CAUSES, FORMAT, History, Mode, config_key, event, json_safe, replay
+from nasbo.history import (
+    CAUSES,
+    FORMAT,
+    Attempt,
+    History,
+    Mode,
+    config_key,
+    event,
+    json_safe,
+    replay,
+)
 from nasbo.space import Space, load_space
 
 SPACE = load_space({"x": {"type": "float", "range": [0, 1]}})
@@ -47,7 +57,7 @@ def test_states_and_counts() -> None:
     assert history.rounds[0].size == 4
     history.apply(event("requeued", trial=1, cause="killed"))
     assert history.trials[1].state == "waiting"
-    assert history.trials[1].attempts == 1
+    assert len(history.trials[1].attempts) == 1
 
 
 @pytest.mark.parametrize(("mode", "best"), [("min", 2), ("max", 0)])
@@ -186,3 +196,74 @@ def test_copies_do_not_touch_the_history() -> None:
     copy.config["x"] = 99
     assert history.trials[0].config == {"x": 0.0}
     assert history.subspace(copy).index == 0
+
+
+def _at(time: float, kind: str, **fields: Any) -> dict[str, Any]:
+    return {**event(kind, **fields), "time": time}
+
+
+def _interrupted(*opened: dict[str, Any]) -> History:
+    """Two trials run at once; the driver dies at 130, and one an hour later begins them again."""
+    history = _history(3)
+    for item in (
+        _at(100, "started", trial=0),
+        _at(110, "started", trial=1),
+        _at(130, "reported", trial=0, step=1, value=0.5, metrics={}),
+        *opened,
+        _at(3701, "started", trial=0),
+        _at(3702, "started", trial=1),
+        _at(3761, "finished", trial=0, value=1.0),
+    ):
+        history.apply(item)
+    return history
+
+
+@pytest.mark.parametrize("opened", [[_at(3700, "opened")], []], ids=["opened", "old journal"])
+def test_attempts_end_with_their_driver(opened: list[dict[str, Any]]) -> None:
+    history = _interrupted(*opened)
+    first, second, _ = history.trials
+    assert first.attempts == [Attempt(100, 130), Attempt(3701, 3761)]
+    assert second.attempts == [Attempt(110, 130), Attempt(3702)]
+    assert (first.seconds, second.seconds) == (90, 20)
+    assert (first.started_at, first.ended_at) == (100, 3761)
+    assert second.spans(3800) == [(110, 130), (3702, 3800)]
+    assert history.gaps == [(130, 3700 if opened else 3701)]
+    assert history.last_time == 3761
+
+
+def test_attempts_end_where_a_trial_is_begun_again() -> None:
+    history = _history(1)
+    for item in (
+        _at(10, "started", trial=0),
+        _at(15, "requeued", trial=0, cause="oom"),
+        _at(50, "started", trial=0),
+        _at(57, "failed", trial=0, cause="crashed"),
+    ):
+        history.apply(item)
+    trial = history.trials[0]
+    assert trial.attempts == [Attempt(10, 15), Attempt(50, 57)]
+    assert (trial.seconds, trial.current, history.gaps) == (12, None, [])
+
+
+def test_a_trial_that_is_told_later_ran_on() -> None:
+    """Ask and tell: the journal was closed in between, but the training was not."""
+    history = _history(1)
+    for item in (_at(10, "started", trial=0), _at(500, "opened")):
+        history.apply(item)
+    assert history.trials[0].attempts == [Attempt(10, 10)]
+    history.apply(_at(501, "finished", trial=0, value=1.0))
+    assert history.trials[0].attempts == [Attempt(10, 501)]
+    assert history.gaps == []
+    twin = _history(1)
+    ending = _at(501, "finished", trial=0, value=1.0, same_as=0)
+    for item in (_at(10, "started", trial=0), _at(500, "opened"), ending):
+        twin.apply(item)
+    assert twin.trials[0].seconds == 0
+
+
+def test_a_clock_that_goes_back_does_no_harm() -> None:
+    history = _history(1)
+    history.apply(_at(100, "started", trial=0))
+    assert history.trials[0].spans(50) == [(100, 100)]
+    history.apply(_at(90, "finished", trial=0, value=1.0))
+    assert history.trials[0].seconds == 0

@@ -39,7 +39,7 @@ ROOMS: dict[str, set[str]] = {
     "nasbo.resources": {"torch"},
     "nasbo.tune": {"ray"},
     "nasbo.forecast": {"numpy"},
-    "nasbo.report": {"matplotlib", "numpy", "rich", "torch"},
+    "nasbo.report": {"matplotlib", "numpy", "rich", "scipy", "torch"},
     "nasbo.bench": {"numpy", "pandas", "matplotlib", "optuna", "sklearn", "yaml"}
     | SCIENCE
     | PROBLEM_PACKAGES,

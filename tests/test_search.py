@@ -226,7 +226,11 @@ def test_restart_hands_out_open_trials_first(tmp_path: Path) -> None:
         first, *others = search.ask(5)
         assert [first.id, *(t.id for t in others)] == [0, 2, 3, 4, 5]
         assert first.config == handed[0].config
-        assert search.trials[0].attempts == 2
+        assert len(search.trials[0].attempts) == 2
+        assert len(search.trials[1].attempts) == 1
+        kinds = [item["event"] for item in read_events(path)]
+        assert kinds.count("opened") == 1  # tells onlookers when the trials before ended
+        assert kinds.index("opened") > kinds.index("finished")
         search.tell(first, 2.0)
         assert search.best.value == 1.0
 

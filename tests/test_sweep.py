@@ -186,12 +186,15 @@ def test_status_of_a_sweep_that_has_not_begun(tmp_path: Path) -> None:
 def test_export(folder: Path) -> None:
     rows = list(csv.DictReader(io.StringIO(export_csv(read_history(folder)[1]))))
     first = ["trial", "round", "subspace", "source", "state", "value", "n_values", "repeat_of"]
+    first += ["attempts", "seconds"]
     assert list(rows[0]) == [*first, "C", "kernel", "degree", "gamma"]
     assert [row["trial"] for row in rows] == [str(number) for number in range(9)]
     assert [row["state"] for row in rows[:7]] == ["finished"] * 5 + ["crashed", "stopped"]
     assert rows[0]["subspace"] == "kernel=linear"
     assert rows[0]["degree"] == ""
     assert float(rows[3]["value"]) == 3.0
+    assert rows[3]["attempts"] == "1"
+    assert float(rows[3]["seconds"]) < 60
     assert best_of(folder).config["kernel"] == rows[6]["kernel"]
 
 

@@ -1,4 +1,4 @@
-"""A history comes in; what the surrogate had predicted of each result before it came goes out."""
+"""Calibration of the surrogate: what it had predicted of each result before it came."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.stats import binomtest, norm, spearmanr
 
 from nasbo.history import PREDICTION, History, Trial
 from nasbo.report.axes import is_finite
 
 EXPECTED_COVERAGE = math.erf(math.sqrt(0.5))
 """How many results a normal posterior has within one standard deviation."""
+CONFIDENCE = 0.95
+MIN_POINTS = 5
+"""Fewer results say neither how often intervals hold nor whether the order is right."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +51,20 @@ def predictions(history: History) -> list[Prediction]:
     return found
 
 
+def n_inside(found: list[Prediction]) -> int:
+    """How many results lie inside their intervals."""
+    return sum(one.is_inside for one in found)
+
+
 def coverage(found: list[Prediction]) -> float:
     """Part of the results inside their intervals."""
-    return sum(one.is_inside for one in found) / len(found)
+    return n_inside(found) / len(found)
+
+
+def coverage_interval(found: list[Prediction]) -> tuple[float, float]:
+    """Wilson's interval of the coverage, at a confidence of 95 %."""
+    interval = binomtest(n_inside(found), len(found)).proportion_ci(CONFIDENCE, method="wilson")
+    return float(interval.low), float(interval.high)
 
 
 def rank_correlation(found: list[Prediction]) -> float:
@@ -59,11 +73,17 @@ def rank_correlation(found: list[Prediction]) -> float:
     came = np.array([one.value for one in found])
     if len(found) < 2 or np.ptp(predicted) == 0 or np.ptp(came) == 0:
         return 0.0
-    return float(np.corrcoef(_ranks(predicted), _ranks(came))[0, 1])
+    return float(spearmanr(predicted, came).statistic)
 
 
-def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Ranks of values (n,), 1 is the least; ties share the mean of their ranks."""
-    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ranks: NDArray[np.float64] = (np.cumsum(counts) - (counts - 1) / 2)[places]
-    return ranks
+def correlation_interval(correlation: float, n: int) -> tuple[float, float]:
+    """Interval of a rank correlation of n > 3 points, at a confidence of 95 %.
+
+    Fisher's transform with the variance of Bonett and Wright (2000). It has no end at 1, so a
+    perfect order counts there as if two neighbours had changed places.
+    """
+    most = 1 - 12 / (n**3 - n)
+    inner = min(max(correlation, -most), most)
+    reach = float(norm.ppf((1 + CONFIDENCE) / 2)) * math.sqrt((1 + inner**2 / 2) / (n - 3))
+    low, high = (math.tanh(math.atanh(inner) + sign * reach) for sign in (-1, 1))
+    return min(low, correlation), max(high, correlation)

@@ -1,4 +1,4 @@
-"""Several sweeps' folders come in; one page that sets them side by side goes out."""
+"""Page that sets several sweeps side by side."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 from nasbo.errors import NasboError
 from nasbo.report.axes import Frame, Scale, number_text, step_points, value_limits
 from nasbo.report.drawing import (
+    LEGEND_ROW,
     SERIES,
     Box,
     Dot,
@@ -27,12 +27,20 @@ from nasbo.report.drawing import (
 from nasbo.report.figures.settings import table
 from nasbo.report.page import Page, attempt, to_html
 from nasbo.report.panels import PANELS, draw_panels, set_beside
-from nasbo.report.progress import duration
+from nasbo.report.progress import covered, duration
+from nasbo.report.setups import (
+    VALUE_MAKERS,
+    setting_words,
+    setup_names,
+    varying_settings,
+    warning,
+)
 from nasbo.report.study import Figure, NoDataError, Study, open_study, value_of
 from nasbo.report.write import check_file, write_text
 
 WIDTH, HEIGHT = 1180.0, 420.0
 COMPARE_FILE = "compare.html"
+_OWN_COLUMNS = ("method", "method_options")
 
 
 def write_comparison(folders: Sequence[Path], out: Path | None = None) -> Path:
@@ -61,7 +69,7 @@ def write_comparison(folders: Sequence[Path], out: Path | None = None) -> Path:
 def make_comparison(studies: Sequence[Study]) -> Page:
     """Curves of all sweeps, the report's figures of each, and a table.
 
-    Medians where a method, with options, has several seeds.
+    Medians are over sweeps that differ in nothing but the seed and the budget.
     """
     studies = set_beside(studies)
     valued = [study for study in studies if study.valued]
@@ -70,56 +78,60 @@ def make_comparison(studies: Sequence[Study]) -> Page:
         results[name] = attempt(partial(draw_panels, panel), studies)
     figures = [one for one in results.values() if isinstance(one, Figure)] + [_table(studies)]
     left_out = [(name, why) for name, why in results.items() if isinstance(why, str)]
-    methods = Counter(map(method_name, studies))
-    counts = (f"{name}: {n} sweep{'s' * (n > 1)}" for name, n in methods.items())
-    subtitle = ", ".join(counts)
+    counts = ((name, len(own)) for name, own in by_setup(studies).items())
+    subtitle = ", ".join(f"{name}: {n} sweep{'s' * (n > 1)}" for name, n in counts)
     tiles = [
         (number_text(value_of(study.ranked[0]), 5), f"best {study.metric} of {study.name}")
         for study in valued[:8]
     ]
-    return Page(f"{len(studies)} sweeps", subtitle, tiles, figures, left_out)
+    title = f"{len(studies)} sweeps"
+    return Page(title, subtitle, tiles, figures, left_out, warning(studies))
 
 
-def method_name(study: Study) -> str:
-    """The method of a sweep with its options: sweeps of one name differ by their seed."""
-    options = ",".join(f"{key}={value}" for key, value in _options(study))
-    return study.sweep.method + (f"[{options}]" if options else "")
+def by_setup(studies: Sequence[Study]) -> dict[str, list[Study]]:
+    """Sweeps by the names of their setups, in the order in which these come."""
+    together = studies[0].together if studies and studies[0].beside else studies
+    names = dict(zip(map(id, together), setup_names(together), strict=True))
+    found: dict[str, list[Study]] = {}
+    for study in studies:
+        found.setdefault(names[id(study)], []).append(study)
+    return found
 
 
-def _options(study: Study) -> list[tuple[str, Any]]:
-    return sorted(study.sweep.method_options.items())
-
-
-def method_colors(studies: Sequence[Study]) -> dict[str, str]:
-    """A colour for each method with its options, in the order in which they come."""
-    names = dict.fromkeys(map(method_name, studies))
-    return dict(zip(names, (*SERIES, *["muted"] * len(names)), strict=False))
+def _colored(studies: Sequence[Study]) -> list[tuple[str, str, list[Study]]]:
+    """Name, colour and sweeps of each setup."""
+    groups = by_setup(studies)
+    colors = (*SERIES, *["muted"] * len(groups))
+    return [(name, color, own) for (name, own), color in zip(groups.items(), colors, strict=False)]
 
 
 def _curves(studies: Sequence[Study]) -> Figure:
-    """Best so far of every sweep, and the median of each method's seeds."""
+    """Best so far of every sweep, and the median over the seeds of each setup."""
     if not studies:
         raise NoDataError("no sweep has a value so far")
     values = [value for study in studies for value in study.values]
     length = max(len(study.ended) for study in studies)
     x = Scale(0, length + 1, 70, WIDTH - 20)
     bests = [v for s in studies for v in s.history.best_so_far() if not math.isnan(v)]
-    y = Scale(*value_limits(bests or values, studies[0].mode), HEIGHT - 56, 56)
-    drawing = Drawing(WIDTH, HEIGHT)
+    setups = _colored(studies)
+    entries = [(name, color) for name, color, _ in setups]
+    top = legend_height(entries, WIDTH - 90) - LEGEND_ROW
+    y = Scale(*value_limits(bests or values, studies[0].mode), HEIGHT + top - 56, top + 56)
+    drawing = Drawing(WIDTH, HEIGHT + top)
     drawing.extend(Frame(x, y, "trials that have ended", f"best {studies[0].metric}").shapes())
-    colors = method_colors(studies)
-    for method, color in colors.items():
-        own = [study for study in studies if method_name(study) == method]
-        drawing.extend(_method_curves(own, color, x, y))
-    drawing.extend(legend(list(colors.items()), 70, 16, WIDTH - 90))
+    for name, color, own in setups:
+        drawing.extend(_setup_curves(name, own, color, x, y))
+    drawing.extend(legend(entries, 70, 16, WIDTH - 90))
     caption = (
-        "Thin lines are single sweeps; the thick line is the median of a method's sweeps, as far "
-        "as all of them have come."
+        "Thin lines are single sweeps; a thick line is the median of sweeps that differ in nothing "
+        "but the seed, as far as all of them have come."
     )
-    return Figure("best-so-far", "Best so far by method", caption, drawing, is_wide=True)
+    return Figure("best-so-far", "Best so far", caption, drawing, is_wide=True)
 
 
-def _method_curves(studies: Sequence[Study], color: str, x: Scale, y: Scale) -> list[Shape]:
+def _setup_curves(
+    name: str, studies: Sequence[Study], color: str, x: Scale, y: Scale
+) -> list[Shape]:
     curves = [study.history.best_so_far() for study in studies]
     width, opacity = (1.2, 0.55) if len(curves) > 1 else (2.4, 1.0)
     shapes: list[Shape] = []
@@ -128,7 +140,7 @@ def _method_curves(studies: Sequence[Study], color: str, x: Scale, y: Scale) -> 
         shapes.append(Line(step_points(curve, x, y), color, width, opacity, label=words))
     if len(curves) > 1:
         middle = [_median(column) for column in zip(*curves, strict=False)]
-        words = f"median of {len(curves)} sweeps by {method_name(studies[0])}"
+        words = f"median of {len(curves)} sweeps by {name}"
         shapes.append(Line(step_points(middle, x, y), color, 3.0, label=words))
     return shapes
 
@@ -139,30 +151,34 @@ def _median(values: Sequence[float]) -> float:
 
 
 def _finals(studies: Sequence[Study]) -> Figure:
-    """The best value of each sweep, a row per method."""
+    """The best value of each sweep, a row per setup."""
     if not studies:
         raise NoDataError("no sweep has a value so far")
-    colors = method_colors(studies)
+    setups = _colored(studies)
     bests = [value_of(study.ranked[0]) for study in studies]
-    x = Scale(*value_limits(bests, studies[0].mode), 150, 540)
-    height = 76.0 + 36 * len(colors)
+    left = min(max(150.0, 24 + 6.6 * max(len(name) for name, _, _ in setups)), 290.0)
+    x = Scale(*value_limits(bests, studies[0].mode), left, 540)
+    height = 76.0 + 36 * len(setups)
     drawing = Drawing(560, height)
     y = Scale(0, 1, height - 52, 20)
     frame = Frame(x, y, f"best {studies[0].metric}")
     drawing.extend(frame.shapes(has_y_ticks=False))
-    for place, (method, color) in enumerate(colors.items()):
+    for place, (name, color, own) in enumerate(setups):
         level = 38.0 + 36 * place
-        drawing.add(Line([(x.start, level), (x.end, level)], "grid"))
-        drawing.add(Words(140, level + 4, shorten_text(method, 18), anchor="end"))
-        own = [study for study in studies if method_name(study) == method]
-        for study in own:
-            best = value_of(study.ranked[0])
-            words = f"{study.name}, seed {study.sweep.seed}: {number_text(best, 5)}"
-            drawing.add(Dot(x(best), level, 5, color, 0.85, words))
-        middle = x(median(value_of(study.ranked[0]) for study in own))
-        drawing.add(Line([(middle, level - 12), (middle, level + 12)], "ink", 2.0))
-    caption = "A dot is a sweep, the line the median of a method."
-    return Figure("best-values", "Best values by method", caption, drawing)
+        drawing.add(Words(left - 10, level + 4, shorten_text(name, int(left / 6.8)), anchor="end"))
+        drawing.extend(_final_marks(own, color, x, level))
+    caption = "A dot is a sweep, the line the median of those that differ in nothing but the seed."
+    return Figure("best-values", "Best values", caption, drawing)
+
+
+def _final_marks(studies: Sequence[Study], color: str, x: Scale, level: float) -> list[Shape]:
+    shapes: list[Shape] = [Line([(x.start, level), (x.end, level)], "grid")]
+    for study in studies:
+        best = value_of(study.ranked[0])
+        words = f"{study.name}, seed {study.sweep.seed}: {number_text(best, 5)}"
+        shapes.append(Dot(x(best), level, 5, color, 0.85, words))
+    middle = x(median(value_of(study.ranked[0]) for study in studies))
+    return [*shapes, Line([(middle, level - 12), (middle, level + 12)], "ink", 2.0)]
 
 
 def _subspace_shares(studies: Sequence[Study]) -> Figure:
@@ -198,40 +214,32 @@ def _share_bar(study: Study, entries: Sequence[tuple[str, str]], level: float) -
 
 
 def _table(studies: Sequence[Study]) -> Figure:
-    head = [
-        "sweep",
-        "method",
-        "options",
-        "seed",
-        "state",
-        "trials",
-        "failed",
-        "best",
-        "trial",
-        "time",
-    ]
-    html = table(head, (_row(study) for study in studies))
-    caption = "Time is from the first start to the last end."
+    others = [name for name in varying_settings(studies) if name not in _OWN_COLUMNS]
+    head = ["sweep", "method", "options", *(VALUE_MAKERS.get(name, name) for name in others)]
+    head += ["seed", "state", "trials", "failed", "best", "trial", "time"]
+    html = table(head, (_row(study, others) for study in studies))
+    caption = "Time is that in which at least one trial ran, without interruptions."
+    if others:
+        caption += " Columns between options and seed are settings in which the sweeps differ."
     return Figure("sweeps", "Sweeps", caption, html=html, is_wide=True)
 
 
-def _row(study: Study) -> list[object]:
-    options = " ".join(f"{key}={value}" for key, value in _options(study))
+def _row(study: Study, others: Sequence[str]) -> list[object]:
     best = study.ranked[0] if study.ranked else None
-    starts = [t.started_at for t in study.history.trials if t.started_at]
-    ends = [t.ended_at for t in study.ended if t.ended_at]
-    span = duration(max(ends) - min(starts)) if starts and ends else "–"
+    history = study.history
+    time_s = covered(span for trial in history.ran for span in trial.spans(history.last_time))
     return [
         study.name,
         study.sweep.method,
-        options or "–",
+        setting_words(study, "method_options"),
+        *(setting_words(study, name) for name in others),
         study.sweep.seed,
         study.state,
         f"{study.history.n_ended} / {study.budget}",
         study.history.state_counts()["failed"],
         number_text(value_of(best), 5) if best else "–",
         best.id if best else "–",
-        span,
+        duration(time_s) if time_s else "–",
     ]
 
 

@@ -1,4 +1,4 @@
-"""A history comes in; a row per trial goes out, as plain values or as CSV."""
+"""Trials as rows, of plain values or as CSV."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from typing import Any
 
 from nasbo.history import History
 
-COLUMNS = ("trial", "round", "subspace", "source", "state", "value", "n_values", "repeat_of")
+COLUMNS = (
+    *("trial", "round", "subspace", "source", "state", "value", "n_values", "repeat_of"),
+    *("attempts", "seconds"),
+)
 
 
 def export_rows(history: History) -> list[dict[str, Any]]:
     """``COLUMNS`` and ``config`` of each trial.
 
     The value of a trial with repeats is the mean of ``n_values``; a repeat's own row says by
-    ``repeat_of`` whose it is.
+    ``repeat_of`` whose it is. ``seconds`` are those of all its ``attempts`` that have ended.
     """
     return [
         {
@@ -27,6 +30,8 @@ def export_rows(history: History) -> list[dict[str, Any]]:
             "value": trial.value,
             "n_values": len(trial.values),
             "repeat_of": trial.repeat_of,
+            "attempts": len(trial.attempts),
+            "seconds": round(trial.seconds, 3),
             "config": trial.config,
         }
         for trial in history.trials

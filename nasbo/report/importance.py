@@ -1,20 +1,23 @@
-"""A history comes in; how much of the scores' variance each parameter explains goes out.
+"""Importance of parameters: the share of the scores' variance that each explains, and how sure.
 
 An additive model of the ranks of the scores: every parameter has one effect per level (numbers
 with many values are cut into bins of equal counts), a parameter that a config does not have has
 the effect 0. The model is grown by componentwise boosting (Bühlmann and Yu 2003): step by step,
 the one parameter that explains most of what is left, beyond what its number of levels would
-explain of noise, moves a part of the way. The number of steps comes from cross-validation, which
-also says how far the model can be trusted. The importance of a parameter is the variance of its
-effects over the trials, as a share of that of all parameters. So few parameters can be found among
-many, with few trials; ranks keep terrible configs from ruling the picture; interactions are not
-seen.
+explain of noise, moves a part of the way. The number of steps comes from cross-validation. The
+importance of a parameter is the variance of its effects over the trials, as a share of that of all
+parameters. So few parameters can be found among many, with few trials; ranks keep terrible configs
+from ruling the picture; interactions are not seen.
+
+Shares add up to 1 whatever the data, so two checks say what they are worth. A permutation test
+asks whether the model predicts left-out results better than it does after the results were
+shuffled among the configs. A bootstrap over trials gives an interval for each share.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +33,15 @@ MAX_TRIALS = 4_000
 N_FOLDS = 5
 MAX_STEPS = 60
 MIN_STEPS = 5
-"""So many are taken even where validation wants fewer; ``explained`` says what to think of it."""
+"""So many are taken even where validation wants fewer."""
 RATE = 0.3
+N_RESAMPLES = 200
+N_SHUFFLES = 199
+CONFIDENCE = 0.95
+MIN_LOW = 0.05
+"""The largest share must be above this for sure."""
+MAX_WIDTH = 0.5
+"""Of the interval of the largest share, where results are fewer than twice the parameters."""
 
 
 @dataclass(frozen=True)
@@ -41,22 +51,32 @@ class Importance:
     Attributes:
         shares: share of the explained variance by slot label (``kernel_size[2]``), adding up to 1;
             the largest first.
+        intervals: ends of the interval of each share by parameter name, the entries of a list
+            together, at a confidence of 95 %.
         explained: part of the variance of the ranks that the model predicts for left-out trials;
             at most 1, and not above 0 where it has learned nothing.
         n_trials: how many trials it was fitted on.
+        doubt: why the shares mean nothing; empty where they do.
     """
 
     shares: dict[str, float]
+    intervals: dict[str, tuple[float, float]]
     explained: float
     n_trials: int
+    doubt: str = ""
 
     def by_name(self) -> dict[str, float]:
         """Shares by parameter name: the entries of a list together, the largest first."""
         totals: dict[str, float] = {}
         for label, share in self.shares.items():
-            name = label.partition("[")[0]
+            name = name_of(label)
             totals[name] = totals.get(name, 0.0) + share
         return dict(sorted(totals.items(), key=lambda item: -item[1]))
+
+
+def name_of(label: str) -> str:
+    """The parameter that a slot belongs to."""
+    return label.partition("[")[0]
 
 
 def measure_importance(history: History) -> Importance | None:
@@ -64,19 +84,58 @@ def measure_importance(history: History) -> Importance | None:
     rows = history.rows()[-MAX_TRIALS:]
     if len(rows) < 8 or len({score for _, score in rows}) < 3:
         return None
-    trials = [trial for trial, _ in rows]
     y = _ranks(np.array([score for _, score in rows]))
-    columns, owners, labels = _columns(history, trials)
+    columns, owners, labels = _columns(history, [trial for trial, _ in rows])
     if not columns:
         return None
     levels = Levels(np.stack(columns, axis=1), np.array(owners))
-    n_steps, explained = _validate(levels, y)
-    effects = _boost(levels, y, max(n_steps, MIN_STEPS))[-1]
-    parts = levels.indicators * effects
-    spread = [float(parts[:, levels.owners == at].sum(1).var()) for at in range(len(labels))]
-    total = sum(spread) or 1.0
-    order = sorted(range(len(labels)), key=lambda at: (-spread[at], at))
-    return Importance({labels[at]: spread[at] / total for at in order}, explained, len(rows))
+    rng = np.random.default_rng(0)
+    shuffled = rng.permuted(np.tile(y, (N_SHUFFLES, 1)), axis=1).T
+    n_steps, explained = _validate(levels, np.column_stack([y, shuffled]))
+    draws = rng.multinomial(len(y), np.full(len(y), 1 / len(y)), N_RESAMPLES).T
+    weights = np.column_stack([np.ones(len(y)), draws])
+    shares = _shares(levels, y, weights, max(int(n_steps[0]), MIN_STEPS))
+    order = sorted(range(len(labels)), key=lambda at: (-shares[at, 0], at))
+    found = Importance(
+        {labels[at]: float(shares[at, 0]) for at in order},
+        _intervals(labels, shares),
+        float(explained[0]),
+        len(rows),
+    )
+    p_value = float(np.mean(explained >= explained[0]))
+    return replace(found, doubt=_doubt(found, p_value))
+
+
+def _intervals(labels: Sequence[str], shares: Array) -> dict[str, tuple[float, float]]:
+    """Ends by parameter name, around the share itself.
+
+    Args:
+        labels: of the slots, n.
+        shares: of all trials and of each resample, shape (n, 1 + n_resamples).
+    """
+    names = np.array([name_of(label) for label in labels])
+    tails = ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2)
+    found: dict[str, tuple[float, float]] = {}
+    for name in dict.fromkeys(names.tolist()):
+        whole, *resampled = shares[names == name].sum(axis=0)
+        low, high = np.quantile(resampled, tails)
+        found[name] = float(min(low, whole)), float(max(high, whole))
+    return found
+
+
+def _doubt(found: Importance, p_value: float) -> str:
+    """Why nothing can be said; empty where something can."""
+    n_parameters = len(found.shares)
+    have = f"{found.n_trials:,} results in {n_parameters:,} parameters cannot tell which matter"
+    if found.explained <= 0:
+        return f"{have}: the model explains nothing of left-out results"
+    if p_value > 1 - CONFIDENCE:
+        return f"{have}: shuffled results are explained as well as these"
+    low, high = found.intervals[next(iter(found.by_name()))]
+    is_wide = found.n_trials < 2 * n_parameters and high - low > MAX_WIDTH
+    if low < MIN_LOW or is_wide:
+        return f"{have}: the largest share may be anything from {low:.0%} to {high:.0%}"
+    return ""
 
 
 def _ranks(scores: Array) -> Array:
@@ -156,31 +215,70 @@ class Levels:
         return Levels(self.indicators[rows], self.owners)
 
 
-def _boost(levels: Levels, y: Array, n_steps: int) -> list[Array]:
-    """The effects of all levels after each step, the beginning included: (n_levels,) each."""
-    counts = np.maximum(levels.indicators.sum(axis=0), 1.0)
-    degrees = np.maximum(np.bincount(levels.owners) - 1, 1)
-    effects = np.zeros(len(levels.owners))
-    path, left = [effects], y - y.mean()
+def _boost(levels: Levels, y: Array, weights: Array, n_steps: int) -> Iterator[Array]:
+    """What each step adds to the effects of all levels, for several problems at once.
+
+    Args:
+        levels: of n trials.
+        y: targets, shape (n, n_problems).
+        weights: how often a trial counts, shape (n, n_problems).
+        n_steps: how many steps.
+
+    Yields:
+        Changes of effects, shape (n_levels, n_problems).
+    """
+    starts = np.flatnonzero(np.diff(levels.owners, prepend=-1))
+    degrees = np.maximum(np.bincount(levels.owners) - 1, 1)[:, None]
+    counts = np.maximum(levels.indicators.T @ weights, 1.0)
+    totals = weights.sum(axis=0)
+    left = y - (weights * y).sum(axis=0) / totals
     for _ in range(n_steps):
-        sums = levels.indicators.T @ left
-        gains = np.bincount(levels.owners, sums**2 / counts) - degrees * left.var()
-        chosen = levels.owners == int(gains.argmax())
+        sums = levels.indicators.T @ (weights * left)
+        mean = (weights * left).sum(axis=0) / totals
+        noise = (weights * left**2).sum(axis=0) / totals - mean**2
+        gains = np.add.reduceat(sums**2 / counts, starts) - degrees * noise
+        chosen = levels.owners[:, None] == gains.argmax(axis=0)
         step = np.where(chosen, RATE * sums / counts, 0.0)
         left = left - levels.indicators @ step
-        effects = effects + step
-        path.append(effects)
-    return path
+        yield step
 
 
-def _validate(levels: Levels, y: Array) -> tuple[int, float]:
-    """The best number of steps, and the part of the variance it explains of left-out trials."""
+def _shares(levels: Levels, y: Array, weights: Array, n_steps: int) -> Array:
+    """Shares of the explained variance, shape (n_parameters, n_problems).
+
+    A config has at most one level of a parameter: the variance of its effects follows from how
+    often each level occurs.
+    """
+    targets = np.broadcast_to(y[:, None], weights.shape)
+    effects = sum(_boost(levels, targets, weights, n_steps), np.zeros((1, 1)))
+    often = levels.indicators.T @ weights / weights.sum(axis=0)
+    starts = np.flatnonzero(np.diff(levels.owners, prepend=-1))
+    means = np.add.reduceat(often * effects, starts)
+    spread = np.maximum(np.add.reduceat(often * effects**2, starts) - means**2, 0.0)
+    totals = spread.sum(axis=0)
+    shares: Array = spread / np.where(totals > 0, totals, 1.0)
+    return shares
+
+
+def _validate(levels: Levels, y: Array) -> tuple[NDArray[np.intp], Array]:
+    """Cross-validation of several problems at once.
+
+    Args:
+        levels: of n trials.
+        y: targets, shape (n, n_problems).
+
+    Returns:
+        The best numbers of steps, and the parts of the variance that they explain of left-out
+        trials; both of shape (n_problems,).
+    """
     fold = np.arange(len(y)) % N_FOLDS
-    errors = np.zeros(MAX_STEPS + 1)
+    errors = np.zeros((MAX_STEPS + 1, y.shape[1]))
     for number in range(N_FOLDS):
         seen, out = fold != number, fold == number
-        path = np.stack(_boost(levels.take(seen), y[seen], MAX_STEPS), axis=1)
-        predicted = y[seen].mean() + levels.take(out).indicators @ path
-        errors += ((y[out, None] - predicted) ** 2).sum(axis=0)
-    best = int(errors.argmin())
-    return best, 1.0 - float(errors[best] / errors[0])
+        left = y[out] - y[seen].mean(axis=0)
+        errors[0] += (left**2).sum(axis=0)
+        steps = _boost(levels.take(seen), y[seen], np.ones(y[seen].shape), MAX_STEPS)
+        for at, step in enumerate(steps, start=1):
+            left = left - levels.indicators[out] @ step
+            errors[at] += (left**2).sum(axis=0)
+    return errors.argmin(axis=0), 1.0 - errors.min(axis=0) / errors[0]

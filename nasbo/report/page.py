@@ -1,4 +1,4 @@
-"""Figures come in; one self-contained HTML page goes out, readable in light and dark."""
+"""Self-contained HTML page of figures, readable in light and dark."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ class Page:
         tiles: (number, words) to see first.
         figures: in their order.
         left_out: (figure, why) of those without data.
+        warning: what a reader must know before looking at any number.
     """
 
     title: str
@@ -39,6 +40,7 @@ class Page:
     tiles: Sequence[tuple[str, str]]
     figures: Sequence[Figure]
     left_out: Sequence[tuple[str, str]] = ()
+    warning: str = ""
 
 
 def collect(
@@ -84,8 +86,9 @@ def _header(page: Page) -> str:
         f'<div class="tile"><b>{escape(number)}</b><span>{escape(words)}</span></div>'
         for number, words in page.tiles
     )
+    warning = f'<p class="warning">{escape(page.warning)}</p>' if page.warning else ""
     return (
-        f"<header><h1>{escape(page.title)}</h1><p>{escape(page.subtitle)}</p>"
+        f"<header><h1>{escape(page.title)}</h1><p>{escape(page.subtitle)}</p>{warning}"
         f'<div class="tiles">{tiles}</div></header>'
     )
 

@@ -1,4 +1,4 @@
-"""A running sweep's history comes in; a live display, or plain lines where there is no terminal."""
+"""Live display of a running sweep, or plain lines where there is no terminal."""
 
 from __future__ import annotations
 
@@ -137,18 +137,17 @@ def time_left(history: History, budget: int) -> float | None:
     """Seconds until the budget is used, by the pace of the trials that ended last.
 
     Time counts while a trial ran or the method decided, so that a sweep that was interrupted for
-    the night does not seem slow; trials that were begun again do not tell how long they took.
+    the night does not seem slow.
     """
     ended = [trial for trial in history.suggested if trial.ended_at]
     recent = sorted(ended, key=lambda trial: trial.ended_at or 0.0)[-RECENT:]
-    spans = [(t.started_at, t.ended_at) for t in recent if t.started_at and t.attempts == 1]
+    spans = [span for trial in recent for span in trial.spans(trial.ended_at or 0.0)]
     left = budget - len(ended)
     if not spans or left <= 0:
         return None
     numbers = {trial.round for trial in recent}
     decisions = sum(one.seconds for one in history.rounds if one.number in numbers)
-    worked = covered([(start, end or start) for start, end in spans])
-    return left * (worked + decisions) / len(recent)
+    return left * (covered(spans) + decisions) / len(recent)
 
 
 def covered(spans: Iterable[tuple[float, float]]) -> float:
@@ -160,11 +159,14 @@ def covered(spans: Iterable[tuple[float, float]]) -> float:
     return total
 
 
+def downtime(history: History, since: float, until: float) -> float:
+    """Seconds between two times in which the sweep had no driver."""
+    return covered((max(start, since), min(end, until)) for start, end in history.gaps)
+
+
 def trial_line(history: History, trial: Trial, budget: int) -> str:
     """One line for a trial that has ended."""
-    took = ""
-    if trial.ended_at and trial.started_at:
-        took = f"  {duration(trial.ended_at - trial.started_at)}"
+    took = f"  {duration(trial.seconds)}" if trial.attempts else ""
     what = value_text(trial.value) if trial.value is not None else f"failed: {trial.cause}"
     when = f"round {trial.round}" if trial.repeat_of is None else f"repeat of {trial.repeat_of}"
     place = f"{when}  {history.subspace(trial).id}  {trial.source}"

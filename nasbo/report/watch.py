@@ -1,4 +1,4 @@
-"""A sweep's folder comes in; a table of where it stands, drawn over itself as it goes on."""
+"""Table of where a sweep stands, drawn over itself as it goes on."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from nasbo.report.axes import is_finite
 from nasbo.report.progress import (
     MAX_RUNNING,
     RECENT,
+    downtime,
     duration,
     head_row,
     left_text,
@@ -122,24 +123,19 @@ def ei_shares(history: History) -> dict[int, float]:
 
 
 def recent_busy_share(history: History, now: float) -> float | None:
-    """Part of the slots' time spent on trials, in the time of the trials that ended last.
+    """Part of the slots' time spent on trials, in the time of the attempts that ended last.
 
-    The slots are as many as ran at once in that time.
+    The slots are as many as ran at once in that time; time without a driver does not count.
     """
-    stays = [t for t in history.trials[-4 * RECENT :] if t.started_at]
-    ends = sorted(t.ended_at for t in stays if t.ended_at)[-RECENT:]
+    trials = history.trials[-4 * RECENT :]
+    ends = sorted(one.end for t in trials for one in t.attempts if one.end is not None)[-RECENT:]
     if not ends:
         return None
-    since = min(t.started_at or now for t in stays if (t.ended_at or now) >= ends[0])
-    until = now if any(t.state == "running" for t in stays) else ends[-1]
-    spans = [
-        (max(t.started_at or now, since), t.ended_at or now)
-        for t in stays
-        if t.state == "running" or (t.ended_at or 0.0) >= ends[0]
-    ]
-    n_slots = _most_at_once(spans)
+    spans = [span for trial in trials for span in trial.spans(now) if span[1] >= ends[0]]
+    since, until = min(start for start, _ in spans), max(end for _, end in spans)
+    time_s = until - since - downtime(history, since, until)
     worked = sum(end - start for start, end in spans)
-    return min(worked / ((until - since) * n_slots), 1.0) if until > since else None
+    return min(worked / (time_s * _most_at_once(spans)), 1.0) if time_s > 0 else None
 
 
 def _most_at_once(spans: list[tuple[float, float]]) -> int:
@@ -170,16 +166,12 @@ def draw_status(follower: SweepFollower, now: float | None = None) -> Renderable
 
 def _head(follower: SweepFollower, state: str, now: float) -> RenderableType:
     history, budget = follower.history, follower.budget
-    share = recent_busy_share(history, now if state == "running" else _last_end(history))
+    share = recent_busy_share(history, now if state == "running" else history.last_time)
     after = [] if share is None else [f"busy {share:.0%}"]
     if state == "running":
         after += left_text(history, budget)
     title = Text(f"{shown(follower.folder)}: {follower.sweep.method}", style="bold")
     return Group(title, head_row(history, budget, [state], after))
-
-
-def _last_end(history: History) -> float:
-    return max((trial.ended_at or 0.0 for trial in history.trials), default=0.0)
 
 
 def _subspace_table(history: History, state: str) -> Table:
@@ -205,7 +197,7 @@ def _running_table(history: History, running: list[Trial], now: float) -> Table:
         table.add_column(name, no_wrap=name != "subspace")
     for trial in running[:MAX_RUNNING]:
         value = value_text(trial.curve[-1][1]) if trial.curve else "-"
-        since = duration(now - (trial.started_at or now))
+        since = "-" if trial.current is None else duration(now - trial.current.start)
         place = name_text(history.subspace(trial).id)
         table.add_row(f"trial {trial.id}", place, step_text(trial), value, since)
     if len(running) > MAX_RUNNING:

@@ -1,4 +1,4 @@
-"""A sweep's folder comes in; its report as an HTML file, or one figure of it as PNG, goes out."""
+"""Report of a sweep as an HTML file, and single figures of it as PNG."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 from nasbo.errors import NasboError
 from nasbo.report.axes import number_text
 from nasbo.report.figures import FIGURES
-from nasbo.report.figures.running import busy_share, last_time, stays
+from nasbo.report.figures.running import busy_share, down_spans, placed_stays
 from nasbo.report.page import Page, attempt, collect, to_html
 from nasbo.report.png import write_png
-from nasbo.report.progress import duration
+from nasbo.report.progress import covered, duration
 from nasbo.report.study import Study, open_study, value_of
 from nasbo.storage.mirror import push, shown
 
@@ -95,9 +95,13 @@ def _tiles(study: Study) -> list[tuple[str, str]]:
     if study.ranked:
         best = study.ranked[0]
         tiles.insert(0, (number_text(value_of(best), 5), f"best {study.metric}, trial {best.id}"))
-    placed = stays(study.history.ran, last_time(study))
+    placed = placed_stays(study)
     if placed:
+        down_s = covered(down_spans(study))
         span = max(stay.end for stay in placed)
-        tiles.append((duration(span), "from the first start to the last end"))
-        tiles.append((f"{busy_share(placed):.0%}", "of the slots' time spent training"))
+        words = "from the first start to the last end"
+        if down_s:
+            words += f", {duration(down_s)} of it interrupted"
+        tiles.append((duration(span), words))
+        tiles.append((f"{busy_share(placed, down_s):.0%}", "of the slots' time spent training"))
     return tiles

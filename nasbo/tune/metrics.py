@@ -1,4 +1,4 @@
-"""A running sweep's history comes in; gauges for Prometheus, on Ray's own metrics port, go out.
+"""Gauges of a running sweep for Prometheus, on Ray's own metrics port.
 
 Everything is a gauge that says what the history says: a resumed sweep goes on where it was, and
 nothing is counted twice. Ray puts ``ray_`` before each name. Labels are bounded: states and causes
@@ -34,7 +34,7 @@ DESCRIPTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "nasbo_fallbacks": ("configs that were drawn at random because a decision failed", ()),
     "nasbo_slots": ("trials that can run at once", ()),
     "nasbo_worker_busy_ratio": ("running trials by slots", ()),
-    "nasbo_trial_seconds": (f"median time of the last {RECENT} finished trials", ()),
+    "nasbo_trial_seconds": (f"median training time of the last {RECENT} finished trials", ()),
     "nasbo_subspace_best": ("best value so far by subspace", ("subspace",)),
     "nasbo_subspace_trials": ("trials so far by subspace", ("subspace",)),
     "nasbo_failures": ("failed trials by cause", ("cause",)),
@@ -113,10 +113,9 @@ def worker_samples(history: History, slots: int) -> Iterator[Sample]:
         yield "nasbo_trials", counts[state], {"state": state}
     yield "nasbo_slots", slots, {}
     yield "nasbo_worker_busy_ratio", min(n_running / slots, 1.0) if slots else 0.0, {}
-    finished = [t for t in history.ran if t.state == "finished" and t.started_at]
-    spans = [(t.ended_at or 0.0) - (t.started_at or 0.0) for t in finished[-RECENT:]]
-    if spans:
-        yield "nasbo_trial_seconds", median(spans), {}
+    finished = [trial for trial in history.ran if trial.state == "finished" and trial.attempts]
+    if finished:
+        yield "nasbo_trial_seconds", median(trial.seconds for trial in finished[-RECENT:]), {}
 
 
 def ending_samples(history: History) -> Iterator[Sample]:

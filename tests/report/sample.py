@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from nasbo.history import History, Trial, event
+from nasbo.history import Event, History, Trial, event, replay
+from nasbo.journal import Journal, read_events
 from nasbo.methods import Suggestion
 from nasbo.search import Search
+from nasbo.space import load_space
 from nasbo.sweep import JOURNAL_FILE, create_folder, make_sweep, read_history
 
 START = 1_700_000_000.0
@@ -76,6 +78,47 @@ def play(search: Search, trial: Trial, start: float) -> None:
     else:
         ending = event("finished", trial=trial.id, value=value, metrics=metrics, step=3)
     search.record({**ending, "time": start + 60.0})
+
+
+def make_interrupted(folder: Path, is_resumed: bool = True) -> Path:
+    """A sweep of four trials on two slots, interrupted after 90 s and resumed an hour later.
+
+    Two trials of 60 s end; of the next two, one breaks off 30 s after its start, and is trained
+    again for 60 s; the other one had not started yet.
+    """
+    given = {"space": "svm", "trainer": "own:train", "trials": 4, "method": "random", "mode": "max"}
+    create_folder(folder, make_sweep(given))
+    path = folder / JOURNAL_FILE
+    with Search("svm", "random", "max", journal=path) as search:
+        first, second, third, _ = search.open_round(4)
+        for item in (
+            *(event("started", trial=trial.id) | {"time": START} for trial in (first, second)),
+            *(_ending(trial, START + 60.0) for trial in (first, second)),
+            event("started", trial=third.id) | {"time": START + 60.0},
+            _report(third, START + 90.0),
+        ):
+            search.record(item)
+    if is_resumed:
+        _resume(path, START + 3690.0)
+    return folder
+
+
+def _resume(path: Path, time: float) -> None:
+    events = read_events(path)
+    space = load_space("svm")
+    with Journal(path) as journal:
+        journal.append({**event("opened"), "time": time})
+        for trial in replay(space, "max", events).open_trials:
+            journal.append({**event("started", trial=trial.id), "time": time})
+            journal.append(_ending(trial, time + 60.0))
+
+
+def _ending(trial: Trial, time: float) -> Event:
+    return {**event("finished", trial=trial.id, value=value_of(trial), step=3), "time": time}
+
+
+def _report(trial: Trial, time: float) -> Event:
+    return {**event("reported", trial=trial.id, step=1, value=0.1, metrics={}), "time": time}
 
 
 def value_of(trial: Trial) -> float:

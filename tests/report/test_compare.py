@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -10,14 +11,14 @@ from click.testing import CliRunner, Result
 from nasbo.cli import cli
 from nasbo.errors import NasboError
 from nasbo.methods import Suggestion
-from nasbo.report.compare import COMPARISONS, make_comparison, method_colors, write_comparison
+from nasbo.report.compare import COMPARISONS, by_setup, make_comparison, write_comparison
 from nasbo.report.drawing import Box, Drawing, Line, Words
-from nasbo.report.page import Page
+from nasbo.report.page import Page, to_html
 from nasbo.report.panels import PANELS, draw_panels, set_beside, split_captions
 from nasbo.report.study import Figure, Study, open_study
 from nasbo.search import Search
 from nasbo.sweep import JOURNAL_FILE, create_folder, make_sweep
-from tests.report.sample import make_folder
+from tests.report.sample import make_folder, make_interrupted
 
 WITHOUT_NETWORKS = [name for name in PANELS if name != "architectures"]
 
@@ -52,20 +53,84 @@ def test_page_of_methods_and_seeds(folders: list[Path]) -> None:
         assert f"<td>{folder.name}</td>" in page.figures[-1].html
 
 
-def test_colours_go_by_method(folders: list[Path]) -> None:
+def test_seeds_of_a_method_are_one_setup(folders: list[Path]) -> None:
     studies = [open_study(folder) for folder in folders]
-    assert method_colors(studies) == {"attnbo": "c1", "random": "c2"}
+    assert by_setup(studies) == {"attnbo": studies[:2], "random": studies[2:]}
+    assert make_comparison(studies).warning == ""
 
 
 def test_options_of_a_method_make_it_another(folders: list[Path], tmp_path: Path) -> None:
     options = {"acquisition": "thompson"}
     other = make_folder(tmp_path / "o", 12, "svm", method="attnbo", method_options=options)
     studies = [open_study(folder) for folder in (*folders, other)]
-    assert list(method_colors(studies)) == ["attnbo", "random", "attnbo[acquisition=thompson]"]
+    assert list(by_setup(studies)) == ["attnbo", "random", "attnbo[acquisition=thompson]"]
+    assert _medians(studies) == ["median of 2 sweeps by attnbo", "median of 2 sweeps by random"]
+
+
+def _medians(studies: list[Study]) -> list[str]:
     curves = make_comparison(studies).figures[0].drawing
     assert curves is not None
-    medians = [s.label for s in curves.shapes if isinstance(s, Line) and "median" in s.label]
-    assert medians == ["median of 2 sweeps by attnbo", "median of 2 sweeps by random"]
+    return [s.label for s in curves.shapes if isinstance(s, Line) and "median" in s.label]
+
+
+@pytest.mark.parametrize(
+    ("settings", "name", "column"),
+    [
+        ({"trainer": "my:train"}, "attnbo · my:train", "trainer"),
+        ({"trainer_options": {"epochs": 3}}, "attnbo · epochs=3", "trainer options"),
+        ({"provenance": {"sha256": "abc"}}, "attnbo · sha256=abc", "data"),
+        ({"constraints": ["params <= 1e6"]}, "attnbo · params <= 1e6", "constraints"),
+        ({"batch": 2}, "attnbo · batch=2", "batch"),
+        ({"schedule": "async"}, "attnbo · schedule=async", "schedule"),
+    ],
+)
+def test_only_the_seed_may_differ_within_a_median(
+    folders: list[Path], tmp_path: Path, settings: dict[str, Any], name: str, column: str
+) -> None:
+    other = make_folder(tmp_path / "o", 12, "svm", **settings)
+    studies = [open_study(folder) for folder in (folders[0], folders[1], other)]
+    first, second = by_setup(studies)
+    assert second == name
+    assert first == {"trainer": "attnbo · own:train", "schedule": "attnbo · schedule=round"}.get(
+        column, "attnbo"
+    )
+    assert _medians(studies) == [f"median of 2 sweeps by {first}"]
+    page = make_comparison(studies)
+    assert f"<th>{column}</th>" in page.figures[-1].html
+    makes_values = column in ("trainer", "trainer options", "data")
+    words = f"The sweeps differ in {column}: their values may not be comparable."
+    assert page.warning == (words if makes_values else "")
+    assert (words in to_html(page)) == makes_values
+
+
+def test_names_tell_no_more_than_is_needed(tmp_path: Path) -> None:
+    given: list[dict[str, Any]] = [
+        {"trainer": "my:train", "trainer_options": {"epochs": 3, "data": "a"}},
+        {"trainer": "my:train", "trainer_options": {"epochs": 9, "data": "b"}},
+        {"trainer": "other:train", "trainer_options": {"epochs": 3, "data": "a"}, "trials": 9},
+        {"trainer": "other:train", "trainer_options": {"epochs": 3, "data": "a"}, "seed": 4},
+    ]
+    studies = [
+        open_study(make_folder(tmp_path / str(n), 4, "svm", method="random", **one))
+        for n, one in enumerate(given)
+    ]
+    assert {name: len(own) for name, own in by_setup(studies).items()} == {
+        "random · my:train data=a": 1,
+        "random · my:train data=b": 1,
+        "random · other:train data=a": 2,
+    }
+
+
+def test_spaces_of_one_name_are_told_apart(folders: list[Path], tmp_path: Path) -> None:
+    text = "C: {type: float, range: [0, %s]}"
+    studies = []
+    for limit in ("1", "2"):
+        (tmp_path / limit).mkdir()
+        file = tmp_path / limit / "mine.yaml"
+        file.write_text(text % limit, encoding="utf-8")
+        studies.append(open_study(make_folder(tmp_path / f"run{limit}", 4, str(file))))
+    assert list(by_setup(studies)) == ["attnbo · mine (1)", "attnbo · mine (2)"]
+    assert "differ in space: " in make_comparison(studies).warning
 
 
 def _one_subspace(folder: Path, place: int, n: int) -> Study:
@@ -198,3 +263,10 @@ def test_command(folders: list[Path], tmp_path: Path, monkeypatch: pytest.Monkey
     assert call(*folders, "--out", "b.html").stdout.strip() == "b.html"
     assert call().exit_code == 2
     assert call(tmp_path / "nowhere", folders[0]).exit_code == 2
+
+
+def test_time_is_that_of_training(folders: list[Path], tmp_path: Path) -> None:
+    study = open_study(make_interrupted(tmp_path / "run"))
+    figure = make_comparison([study, study]).figures[-1]
+    assert figure.html.count("<td>2 min</td>") == 2  # 150 s, and an hour in which nothing ran
+    assert "without interruptions" in figure.caption

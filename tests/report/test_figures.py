@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import platform
+import re
 import shlex
 from dataclasses import fields
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from nasbo.cli import cli
-from nasbo.history import Trial
+from nasbo.history import Attempt, Trial
 from nasbo.report.drawing import Box, Dot, Drawing, Heat, Line, Words
 from nasbo.report.figures import FIGURES
 from nasbo.report.figures.architecture import block_lines
 from nasbo.report.figures.pareto import costs_of, pareto_front
-from nasbo.report.figures.running import busy_share, stays
+from nasbo.report.figures.running import busy_share, placed_stays, stays
 from nasbo.report.figures.settings import repeat_command
 from nasbo.report.study import NoDataError, Study, open_study
+from nasbo.report.write import make_page
 from nasbo.search import Search
 from nasbo.sweep import JOURNAL_FILE, Sweep, create_folder, make_sweep
-from tests.report.sample import make_folder, play
+from tests.report.sample import make_folder, make_interrupted, play
 
 
 def _drawing(study: Study, name: str) -> Drawing:
@@ -126,7 +129,7 @@ def test_costs_come_from_the_summary_where_trials_do_not_tell(study: Study) -> N
 
 
 def _ran(number: int, start: float, end: float | None) -> Trial:
-    trial = Trial(number, {}, 0, "model", started_at=start, ended_at=end)
+    trial = Trial(number, {}, 0, "model", attempts=[Attempt(start, end)])
     trial.state = "finished" if end else "running"
     return trial
 
@@ -143,6 +146,36 @@ def test_trials_go_to_the_first_free_slot() -> None:
     assert busy_share(placed) == pytest.approx((60 + 30 + 19 + 15) / 160)
     assert stays([], 1.0) == []
     assert busy_share([]) == 0.0
+
+
+def test_downtime_is_no_training(tmp_path: Path) -> None:
+    """Of 150 s on two slots 270 s were trained; the hour between counts nowhere."""
+    study = open_study(make_interrupted(tmp_path / "run"))
+    placed = placed_stays(study)
+    assert [(stay.trial.id, stay.number, stay.start, stay.end) for stay in placed] == [
+        (0, 1, 0, 60),
+        (1, 1, 0, 60),
+        (2, 1, 60, 90),
+        (2, 2, 3690, 3750),
+        (3, 1, 3690, 3750),
+    ]
+    figure = FIGURES["timeline"](study)
+    assert "90% was spent training, in all 2 min on 2 slots" in figure.caption
+    assert "For 60 min the sweep was interrupted" in figure.caption
+    tiles = {words: number for number, words in make_page(study).tiles}
+    assert tiles["of the slots' time spent training"] == "90%"
+    assert tiles["from the first start to the last end, 60 min of it interrupted"] == "62 min"
+    boxes = [shape for shape in _drawing(study, "timeline").shapes if isinstance(shape, Box)]
+    assert sum(box.color == "grid" for box in boxes) == 2 * 2  # two lanes, each in two parts
+    (broken,) = (box for box in boxes if "attempt 1 of 2" in box.label)
+    assert broken.opacity < 0.5
+
+
+def test_what_runs_ends_with_the_journal_of_an_interrupted_sweep(tmp_path: Path) -> None:
+    study = open_study(make_interrupted(tmp_path / "run", is_resumed=False))
+    assert study.state == "interrupted"
+    assert placed_stays(study)[-1].end == 90
+    assert "83% was spent training" in FIGURES["timeline"](study).caption
 
 
 def test_slots_never_hold_two_trials(study: Study) -> None:
@@ -176,7 +209,25 @@ def test_parallel_has_a_line_per_trial_and_ends_at_the_value(study: Study) -> No
 
 
 def test_importance_finds_what_the_value_depends_on(study: Study) -> None:
-    assert _words(_drawing(study, "importance"))[0] == "learning_rate"
+    words = _words(_drawing(study, "importance"))
+    assert words[0] == "learning_rate"
+    assert re.fullmatch(r"\d+% \(\d+–\d+%\)", words[1])
+    caption = FIGURES["importance"](study).caption
+    assert re.search(r"that of learning_rate: \d+%, between \d+% and \d+%\.", caption)
+    assert "that explain most" in FIGURES["parallel"](study).caption
+
+
+def test_importance_of_noise_is_not_drawn(tmp_path: Path) -> None:
+    """Fifteen results in 47 parameters that have nothing to do with them."""
+    study = open_study(make_folder(tmp_path / "noise", 16))
+    rng = np.random.default_rng(0)
+    for trial in study.history.trials:
+        trial.value = float(rng.normal()) if trial.value is not None else None
+    with pytest.raises(NoDataError, match=r"15 results in 4\d parameters cannot tell which matter"):
+        FIGURES["importance"](study)
+    figure = FIGURES["parallel"](study)
+    assert "the first parameters" in figure.caption
+    assert figure.drawing is not None
 
 
 def test_architecture_tells_operations_and_sizes(study: Study) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from nasbo.history import History
+from nasbo.history import Attempt, History
 from nasbo.report.progress import (
     Progress,
     covered,
@@ -95,7 +95,7 @@ def test_results_from_before_are_not_printed_again() -> None:
 def test_line_of_a_trial_tells_how_long_it_took() -> None:
     search = _search()
     trial = search.history.trials[0]
-    trial.started_at, trial.ended_at = 100.0, 142.0
+    trial.attempts = [Attempt(100.0, 110.0), Attempt(4000.0, 4032.0)]
     assert "0.5000  42 s" in trial_line(search.history, trial, 10)
 
 
@@ -120,9 +120,12 @@ def test_time_left_goes_by_the_trials_that_ended_last(folder: Path) -> None:
     decisions = sum(one.seconds for one in history.rounds)
     assert time_left(history, 48) == pytest.approx(24 * (6 * 60 + decisions) / 24)
     for trial in history.trials[12:]:
-        trial.started_at, trial.ended_at = trial.started_at + 3e4, trial.ended_at + 3e4
+        (only,) = trial.attempts
+        trial.attempts = [Attempt(only.start + 3e4, (only.end or 0.0) + 3e4)]
+        trial.ended_at = (trial.ended_at or 0.0) + 3e4
     assert time_left(history, 48) == pytest.approx(6 * 60 + decisions)
-    history.trials[11].ended_at, history.trials[11].attempts = history.trials[12].ended_at, 2
+    again = history.trials[11]  # broken off before the night, begun again after it
+    again.attempts, again.ended_at = again.attempts + history.trials[12].attempts, 3e9
     assert time_left(history, 48) == pytest.approx(6 * 60 + decisions)
     assert time_left(history, 24) is None
     assert time_left(Search("svm", method="random").history, 5) is None

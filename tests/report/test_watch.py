@@ -29,7 +29,7 @@ from nasbo.report.watch import (
 )
 from nasbo.search import Search
 from nasbo.sweep import JOURNAL_FILE
-from tests.report.sample import START, history_of, make_folder
+from tests.report.sample import START, history_of, make_folder, make_interrupted
 
 
 def _lines(n: int) -> list[dict[str, object]]:
@@ -152,6 +152,21 @@ def test_busy_share(folder: Path) -> None:
     assert recent_busy_share(history, end) == pytest.approx(360 / 410)
     empty = Search("svm", method="random").history
     assert recent_busy_share(empty, end) is None
+
+
+def test_downtime_is_not_busy(tmp_path: Path) -> None:
+    history = history_of(make_interrupted(tmp_path / "run"))
+    assert recent_busy_share(history, START + 3750) == pytest.approx(270 / 300)
+
+
+def test_an_interrupted_sweep_does_not_age(tmp_path: Path) -> None:
+    folder = make_interrupted(tmp_path / "run", is_resumed=False)
+    assert "busy 83%" in _shown(folder)  # 150 s trained in 90 s on two slots
+    with Search("svm", "random", "max", journal=folder / JOURNAL_FILE) as search:
+        assert re.search(r"trial 2 .* -\s*$", _shown(folder), re.MULTILINE)
+        (trial,) = search.ask(1)
+        assert trial.id == 2
+        assert re.search(r"trial 2 .* [01] s\s*$", _shown(folder), re.MULTILINE)
 
 
 def _shown(folder: Path, width: int = 160) -> str:

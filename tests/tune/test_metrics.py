@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nasbo.history import CAUSES
+from nasbo.history import CAUSES, event
 from nasbo.methods import Suggestion
 from nasbo.search import Search
 from nasbo.space import Space
@@ -72,6 +72,15 @@ def test_a_search_in_numbers() -> None:
     assert found["nasbo_subspace_trials"] == dict(zip(names, (2, 1, 1), strict=True))
     assert found["nasbo_subspace_best"] == {names[0]: 0.9}
     assert found["nasbo_sweep"] == {"attnbo,svm,accuracy,max": 1}
+
+
+def test_time_of_a_trial_is_that_of_its_attempts() -> None:
+    search = Search("svm", method="random", mode="max")
+    (trial,) = search.open_round(1)
+    times = ((10.0, "started"), (20.0, "requeued"), (3600.0, "started"), (3632.0, "finished"))
+    for time, kind in times:
+        search.record({**event(kind, trial=trial.id, value=0.5, cause="lost"), "time": time})
+    assert _measured(search)["nasbo_trial_seconds"] == {"": 42.0}
 
 
 def test_a_search_without_results_and_a_cluster_without_nodes() -> None:

@@ -1,4 +1,4 @@
-"""A study comes in; which parameters matter, and configs as parallel coordinates, go out."""
+"""Figures of the parameters: which of them matter, and configs as parallel coordinates."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nasbo.report.drawing import (
     shorten_start,
     shorten_text,
 )
-from nasbo.report.importance import Importance, entry
+from nasbo.report.importance import Importance, entry, name_of
 from nasbo.report.study import Figure, NoDataError, Study, key_of, value_of
 from nasbo.space import Slot
 
@@ -26,35 +26,48 @@ WIDTH = 560.0
 MAX_BARS = 16
 MAX_AXES = 9
 MAX_LINES = 600
-_TRUSTED = 0.1
+_LEAST = 0.01
+"""Parameters whose share is below this for sure are not drawn."""
 
 
 def draw_importance(study: Study) -> Figure:
-    """Shares of the explained variance by name; the entries of a list side by side in one bar."""
+    """Shares of the explained variance by name; the entries of a list side by side in one bar.
+
+    Raises:
+        NoDataError: the results cannot tell which parameters matter.
+    """
     found = _importance(study)
-    names = list(found.by_name().items())[:MAX_BARS]
-    height = 28.0 + 28 * len(names)
-    tops = [max(one.importance.by_name().values()) for one in study.together if one.importance]
-    x = Scale(0, max(tops) or 1, 150, WIDTH - 56)
-    drawing = Drawing(WIDTH, height)
-    for place, (name, share) in enumerate(names):
+    names = _shown_names(found)
+    drawing = Drawing(WIDTH, 28.0 + 28 * len(names))
+    sure = [one.importance for one in study.together if one.importance and not one.importance.doubt]
+    highs = (one.intervals[name][1] for one in sure for name in _shown_names(one))
+    x = Scale(0, max(highs) or 1, 150, WIDTH - 116)
+    for place, name in enumerate(names):
         level = 12.0 + 28 * place
         drawing.add(Words(x.start - 10, level + 14, shorten_text(name, 24), anchor="end"))
         drawing.extend(_parts(found, name, x, level))
-        drawing.add(Words(x(share) + 8, level + 14, f"{share:.0%}", color="ink"))
-    return Figure("importance", "Which parameters matter", _importance_caption(found), drawing)
+        drawing.extend(_whisker(found, name, x, level + 9.5))
+    caption = _importance_caption(found, len(names))
+    return Figure("importance", "Which parameters matter", caption, drawing)
 
 
 def _importance(study: Study) -> Importance:
     if study.importance is None:
         raise NoDataError("fewer than 8 results, or all of them alike")
+    if study.importance.doubt:
+        raise NoDataError(study.importance.doubt)
     return study.importance
+
+
+def _shown_names(found: Importance) -> list[str]:
+    """Parameters that may have a share to speak of, the largest first."""
+    return [name for name in found.by_name() if found.intervals[name][1] >= _LEAST][:MAX_BARS]
 
 
 def _parts(found: Importance, name: str, x: Scale, level: float) -> list[Shape]:
     shapes: list[Shape] = []
     total = 0.0
-    parts = [(k, v) for k, v in found.shares.items() if k.partition("[")[0] == name]
+    parts = [(label, share) for label, share in found.shares.items() if name_of(label) == name]
     for label, share in sorted(parts):
         left, right = x(total), x(total + share)
         words = f"{label}: {share:.1%}"
@@ -63,15 +76,27 @@ def _parts(found: Importance, name: str, x: Scale, level: float) -> list[Shape]:
     return shapes
 
 
-def _importance_caption(found: Importance) -> str:
+def _whisker(found: Importance, name: str, x: Scale, level: float) -> list[Shape]:
+    """The interval of a share as a line with ends, and in numbers."""
+    low, high = found.intervals[name]
+    words = f"{found.by_name()[name]:.0%} ({100 * low:.0f}–{high:.0%})"
+    ends = [Line([(x(at), level - 5), (x(at), level + 5)], "ink", 1.4) for at in (low, high)]
+    middle = Line([(x(low), level), (x(high), level)], "ink", 1.4, label=f"{name}: {words}")
+    return [middle, *ends, Words(x(high) + 8, level + 4.5, words, color="ink")]
+
+
+def _importance_caption(found: Importance, n_shown: int) -> str:
+    name, share = next(iter(found.by_name().items()))
+    low, high = found.intervals[name]
     caption = (
         "Share of the explained variance of the ranks, in an additive model of all parameters; the "
-        f"parts of a bar are the places of a list. Fitted to {found.n_trials:,} results, it "
-        f"explains {max(found.explained, 0.0):.0%} of the variance of left-out ones"
+        "parts of a bar are the places of a list, the line is the interval at 95% confidence (a "
+        f"bootstrap over trials). The largest share is that of {name}: {share:.0%}, between "
+        f"{low:.0%} and {high:.0%}. Fitted to {found.n_trials:,} results, the model explains "
+        f"{found.explained:.0%} of the variance of left-out ones."
     )
-    if found.explained < _TRUSTED:
-        return caption + ": too little to read anything into the shares."
-    return caption + "."
+    n_others = len(found.by_name()) - n_shown
+    return caption + (f" Left out, with less: {n_others:,} of the parameters." if n_others else "")
 
 
 @dataclass(frozen=True)
@@ -99,19 +124,25 @@ def draw_parallel(study: Study) -> Figure:
         drawing.add(_line(study, trial, rank / len(trials), axes, places))
     for place, axis in zip(places, axes, strict=True):
         drawing.extend(_draw_axis(axis, place, top, bottom))
+    which = "the parameters that explain most" if _order(study) else "the first parameters"
     caption = (
-        f"{len(trials)} trials, the best tenth coloured; the parameters that explain most, lists "
-        "by their places; below the axes where a config does not have the parameter."
+        f"{len(trials)} trials, the best tenth coloured; {which}, lists by their places; below the "
+        "axes where a config does not have the parameter."
     )
     return Figure("parallel", "Parallel coordinates", caption, drawing, is_wide=True)
 
 
-def _axes(study: Study, trials: list[Trial]) -> list[Axis]:
+def _order(study: Study) -> list[str]:
+    """Slots, those that matter most first; empty where nobody can tell."""
     found = study.importance
+    return list(found.shares) if found and not found.doubt else []
+
+
+def _axes(study: Study, trials: list[Trial]) -> list[Axis]:
     slots: dict[str, Slot] = {}
     for trial in trials:
         slots.update((slot.label, slot) for slot in study.history.subspace(trial).slots)
-    labels = [label for label in (found.shares if found else slots) if label in slots]
+    labels = [label for label in (_order(study) or slots) if label in slots]
     n_groups = len({study.group(trial) for trial in trials})
     axes = [_subspace_axis(study, trials)] if n_groups > 1 else []
     first = {study.group(trial).partition("=")[0] for trial in trials}  # has an axis already

@@ -1,4 +1,4 @@
-"""A study comes in; figures of how it ran go out: workers over time, endings, suggestion cost."""
+"""Figures of how a sweep ran: workers over time, endings, suggestion cost."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from nasbo.history import Round, Trial
 from nasbo.report.axes import Frame, Scale, is_finite, limits, number_text
 from nasbo.report.drawing import Box, Dot, Drawing, Shape, Words, legend, legend_height
-from nasbo.report.progress import duration
+from nasbo.report.progress import covered, duration
 from nasbo.report.study import Figure, NoDataError, Study, key_of
 
 WIDTH, HEIGHT = 560.0, 320.0
@@ -18,61 +18,82 @@ MAX_LANES = 64
 
 @dataclass(frozen=True)
 class Stay:
-    """A trial on a slot, in seconds since the first trial started."""
+    """An attempt of a trial on a slot, in seconds since the first trial started.
+
+    ``number`` counts the trial's attempts from 1.
+    """
 
     trial: Trial
+    number: int
     slot: int
     start: float
     end: float
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether the attempt brought the trial's result."""
+        return self.trial.state == "finished" and self.number == len(self.trial.attempts)
+
 
 def stays(trials: list[Trial], now: float) -> list[Stay]:
-    """Put trials on as few slots as they need, the first free one each; running ones end now.
+    """Put attempts on as few slots as they need, the first free one each; running ones end now.
 
     A slot stands for a worker: which process ran a trial is not what matters here, but when there
     was one that did nothing.
     """
-    known = sorted((t for t in trials if t.started_at), key=lambda t: (t.started_at or 0.0, t.id))
-    if not known:
-        return []
-    origin = known[0].started_at or 0.0
+    found = [(*span, t.id, t, n) for t in trials for n, span in enumerate(t.spans(now), start=1)]
+    found.sort(key=lambda one: (one[0], one[2]))
+    origin = first_start(trials)
     free: list[int] = []
     busy: list[tuple[float, int]] = []
     placed = []
-    for trial in known:
-        start = (trial.started_at or 0.0) - origin
-        end = max(start, (trial.ended_at or now) - origin)
+    for start, end, _, trial, number in found:
         while busy and busy[0][0] <= start + 0.05:
             heapq.heappush(free, heapq.heappop(busy)[1])
         slot = heapq.heappop(free) if free else len(busy)
         heapq.heappush(busy, (end, slot))
-        placed.append(Stay(trial, slot, start, end))
+        placed.append(Stay(trial, number, slot, start - origin, end - origin))
     return placed
 
 
-def busy_share(placed: list[Stay]) -> float:
-    """Part of the time of all slots in which a trial ran."""
+def first_start(trials: list[Trial]) -> float:
+    """When the first of the trials started."""
+    return min((t.attempts[0].start for t in trials if t.attempts), default=0.0)
+
+
+def busy_share(placed: list[Stay], down_s: float = 0.0) -> float:
+    """Part of the time of all slots in which a trial ran.
+
+    Args:
+        placed: attempts on their slots.
+        down_s: seconds in which the sweep had no driver, which do not count.
+    """
     n_slots = max((stay.slot for stay in placed), default=-1) + 1
-    span = max((stay.end for stay in placed), default=0.0)
+    span = max((stay.end for stay in placed), default=0.0) - down_s
     worked = sum(stay.end - stay.start for stay in placed)
     return min(worked / (span * n_slots), 1.0) if span > 0 and n_slots else 0.0
 
 
-def last_time(study: Study) -> float:
-    """When the last thing happened that the history tells of."""
-    trials = study.history.trials
-    times = [t for trial in trials for t in (trial.started_at, trial.ended_at) if t]
-    return max(times, default=0.0)
+def placed_stays(study: Study) -> list[Stay]:
+    """All attempts of a sweep on slots; what runs ends with the last event of the journal."""
+    return stays(study.history.ran, study.history.last_time)
 
 
 def last_end(study: Study) -> float:
     """How long after the first start the last trial ended, in seconds."""
-    return max((stay.end for stay in stays(study.history.ran, last_time(study))), default=0.0)
+    return max((stay.end for stay in placed_stays(study)), default=0.0)
+
+
+def down_spans(study: Study) -> list[tuple[float, float]]:
+    """Times without a driver, in seconds since the first start, as far as trials reach."""
+    origin, end = first_start(study.history.ran), last_end(study)
+    gaps = ((max(a - origin, 0.0), min(b - origin, end)) for a, b in study.history.gaps)
+    return [(start, stop) for start, stop in gaps if stop > start]
 
 
 def draw_timeline(study: Study) -> Figure:
     """Which slot ran which trial when."""
-    placed = stays(study.history.ran, last_time(study))
+    placed = placed_stays(study)
     if not placed or max(stay.end for stay in placed) <= 0:
         raise NoDataError("no trial has run for a measurable time")
     n_slots = max(stay.slot for stay in placed) + 1
@@ -87,12 +108,17 @@ def draw_timeline(study: Study) -> Figure:
     drawing.extend(Frame(x, y, "minutes since the first trial started").shapes(has_y_ticks=False))
     drawing.extend(_lanes(study, placed, x, top, lane))
     drawing.extend(legend(study.group_legend(), 60, 16, width - 80))
-    share = busy_share(placed)
+    down_s = covered(down_spans(study))
     caption = (
         "A row is a slot for one trial at a time; where it is grey, it waited for a round to end "
-        f"or for the next to be decided. Of the slots' time {share:.0%} was spent training, in all "
-        f"{duration(last_end(study))} on {n_slots} slots."
+        f"or for the next to be decided. Of the slots' time {busy_share(placed, down_s):.0%} was "
+        f"spent training, in all {duration(last_end(study) - down_s)} on {n_slots} slots."
     )
+    if down_s:
+        caption += (
+            f" For {duration(down_s)} the sweep was interrupted: that time is left empty and does "
+            "not count; pale bars are attempts that broke off."
+        )
     return Figure(
         "timeline", "Workers", caption + study.thinned + study.grouped, drawing, is_wide=True
     )
@@ -100,22 +126,35 @@ def draw_timeline(study: Study) -> Figure:
 
 def _lanes(study: Study, placed: list[Stay], x: Scale, top: float, lane: float) -> list[Shape]:
     shapes: list[Shape] = []
-    length = x(max(stay.end for stay in placed) / 60) - x.start
     for slot in range(min(max(stay.slot for stay in placed) + 1, MAX_LANES)):
         level = top + lane * slot
-        shapes.append(Box(x.start, level + 1, length, lane - 2, "grid", 0.6))
+        for start, end in _driven(study, max(stay.end for stay in placed)):
+            left = x(start / 60)
+            shapes.append(Box(left, level + 1, x(end / 60) - left, lane - 2, "grid", 0.6))
         if lane >= 12:
             shapes.append(Words(x.start - 8, level + lane / 2 + 4, str(slot), 11, "muted", "end"))
     for stay in placed:
         if stay.slot < MAX_LANES and stay.trial.id in study.drawn:
-            words = f"{study.words(stay.trial)}\n{duration(stay.end - stay.start)}"
+            words = f"{study.words(stay.trial)}\n{_attempt_words(stay)}"
             left, level = x(stay.start / 60), top + lane * stay.slot
             size = max(x(stay.end / 60) - left - 0.5, 0.8), lane - 4
-            opacity = 0.9 if stay.trial.state == "finished" else 0.4
+            opacity = 0.9 if stay.is_whole else 0.4
             key = key_of(stay.trial)
             color = study.color(stay.trial)
             shapes.append(Box(left, level + 2, *size, color, opacity, 2, words, key))
     return shapes
+
+
+def _driven(study: Study, end: float) -> list[tuple[float, float]]:
+    """The times between interruptions, from the first start to the end."""
+    downs = down_spans(study)
+    return list(zip([0.0, *(d[1] for d in downs)], [*(d[0] for d in downs), end], strict=True))
+
+
+def _attempt_words(stay: Stay) -> str:
+    n_attempts = len(stay.trial.attempts)
+    which = f", attempt {stay.number} of {n_attempts}" if n_attempts > 1 else ""
+    return duration(stay.end - stay.start) + which
 
 
 def draw_endings(study: Study) -> Figure:

@@ -1,12 +1,15 @@
-"""A study comes in; how well the surrogate predicted each result before it came goes out."""
+"""Figure of how well the surrogate predicted each result before it came."""
 
 from __future__ import annotations
 
 from nasbo.report.axes import Frame, Scale, number_text, value_limits
 from nasbo.report.calibration import (
     EXPECTED_COVERAGE,
+    MIN_POINTS,
     Prediction,
-    coverage,
+    correlation_interval,
+    coverage_interval,
+    n_inside,
     predictions,
     rank_correlation,
 )
@@ -53,10 +56,25 @@ def _mark(study: Study, one: Prediction, x: Scale, y: Scale, opacity: float) -> 
 
 
 def _caption(found: list[Prediction]) -> str:
+    n = len(found)
+    told = f"{n:,} result{'s' * (n > 1)}, each predicted from those before it."
+    if n < MIN_POINTS:
+        return f"{told} These are too few to say how far the predictions can be trusted."
+    low, high = coverage_interval(found)
     return (
-        f"{len(found):,} results, each predicted from those before it. {coverage(found):.0%} lie "
-        f"within one standard deviation ({EXPECTED_COVERAGE:.0%} would be right; training noise "
-        "is not part of the prediction); the rank correlation of prediction and result is "
-        f"{rank_correlation(found):.2f}. Configs are chosen where the model is hopeful, so results "
-        "tend to fall on its bad side."
+        f"{told} {n_inside(found):,} of {n:,} lie within one standard deviation (between {low:.0%} "
+        f"and {high:.0%} at 95% confidence; {EXPECTED_COVERAGE:.0%} would be right; training "
+        f"noise is not part of the prediction); {_order_words(found)}. Configs are chosen where "
+        "the model is hopeful, so results tend to fall on its bad side."
+    )
+
+
+def _order_words(found: list[Prediction]) -> str:
+    if len({one.median for one in found}) == 1 or len({one.value for one in found}) == 1:
+        return "predictions or results are all the same, so there is no order to compare"
+    correlation = rank_correlation(found)
+    low, high = correlation_interval(correlation, len(found))
+    return (
+        f"the rank correlation of prediction and result is {correlation:.2f} (between {low:.2f} "
+        f"and {high:.2f})"
     )

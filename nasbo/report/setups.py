@@ -1,0 +1,153 @@
+"""Setups of sweeps: all settings but the seed, the budget and the machines, and names for them.
+
+Sweeps of one setup differ by chance alone, so that a median over them means something.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from nasbo.report.axes import number_text
+from nasbo.report.drawing import shorten_text
+from nasbo.report.study import Study
+from nasbo.sweep import Sweep
+
+FIRST = ("method", "method_options", "trainer", "trainer_options", "space", "provenance")
+"""Settings in the order in which names tell of them; the others follow."""
+APART = (
+    *("seed", "trials", "time_limit_s", "stop_at", "metric", "mode"),
+    *("cpus_per_trial", "gpus_per_trial", "resources", "address", "storage_path", "working_folder"),
+    *("max_failures", "max_failures_in_a_row", "report_timeout_s", "keep_checkpoints"),
+)
+"""Settings that do not make another setup: chance, budget, machines, and the goal that all have."""
+VALUE_MAKERS = {
+    "trainer": "trainer",
+    "trainer_options": "trainer options",
+    "space": "space",
+    "provenance": "data",
+}
+"""Settings that values depend on, and what a page calls them."""
+MAX_WORDS = 32
+
+Trait = tuple[str, str]
+"""A setting and, where it is a mapping, a key of it."""
+Setup = dict[Trait, Any]
+
+
+def setup_of(study: Study) -> Setup:
+    """What must be the same in sweeps that share a line; settings that are not given are absent."""
+    others = [item.name for item in fields(Sweep) if item.name not in (*FIRST, *APART)]
+    setup: Setup = {}
+    for name in (*FIRST, *others):
+        value = getattr(study.sweep, name)
+        if name == "space":
+            setup[name, ""] = study.history.space.fingerprint()
+        elif isinstance(value, dict):
+            setup |= {(name, str(key)): item for key, item in sorted(value.items())}
+        elif value not in (None, []):
+            setup[name, ""] = value
+    return setup
+
+
+def varying(studies: Sequence[Study]) -> list[Trait]:
+    """The traits in which the setups of sweeps differ, in their order."""
+    setups = [setup_of(study) for study in studies]
+    traits = sorted({trait for setup in setups for trait in setup}, key=_place)
+    return [trait for trait in traits if len({_key(s, [trait]) for s in setups}) > 1]
+
+
+def varying_settings(studies: Sequence[Study]) -> list[str]:
+    """The settings in which the setups of sweeps differ, in their order."""
+    return list(dict.fromkeys(name for name, _ in varying(studies)))
+
+
+def setup_names(studies: Sequence[Study]) -> list[str]:
+    """A name for the setup of each sweep, such as ``attnbo · my:train epochs=3``.
+
+    Two sweeps have the same name exactly if they have the same setup. A name tells of the method
+    and of what differs, as far as that tells setups apart; trainers and spaces always.
+    """
+    setups = [setup_of(study) for study in studies]
+    chosen: list[Trait] = []
+    for trait in varying(studies):
+        n_before = len({_key(setup, chosen) for setup in setups})
+        n_after = len({_key(setup, [*chosen, trait]) for setup in setups})
+        if n_after > n_before or trait[0] in ("trainer", "space"):
+            chosen.append(trait)
+    return _unlike([_name(study, chosen) for study in studies], [_key(s, chosen) for s in setups])
+
+
+def warning(studies: Sequence[Study]) -> str:
+    """A sentence where values were made in different ways; empty where they were not."""
+    found = [VALUE_MAKERS[name] for name in varying_settings(studies) if name in VALUE_MAKERS]
+    if not found:
+        return ""
+    words = " and ".join(filter(None, (", ".join(found[:-1]), found[-1])))
+    return f"The sweeps differ in {words}: their values may not be comparable."
+
+
+def setting_words(study: Study, name: str) -> str:
+    """A setting of a sweep for the cell of a table."""
+    if name == "space":
+        return f"{_space_name(study)} ({study.history.space.fingerprint()[:6]})"
+    value = getattr(study.sweep, name)
+    if isinstance(value, dict):
+        return " ".join(f"{key}={_text(item)}" for key, item in sorted(value.items())) or "–"
+    return "–" if value is None or value == [] else _text(value)
+
+
+def _place(trait: Trait) -> tuple[int, str, str]:
+    name, key = trait
+    return (FIRST.index(name) if name in FIRST else len(FIRST), name, key)
+
+
+def _key(setup: Setup, traits: Iterable[Trait]) -> str:
+    """A text that two setups share exactly if they agree in these traits."""
+    values = [[trait in setup, setup.get(trait)] for trait in traits]
+    return json.dumps(values, sort_keys=True, default=str)
+
+
+def _name(study: Study, chosen: Sequence[Trait]) -> str:
+    setup = setup_of(study)
+    present = [trait for trait in chosen if trait in setup]
+    options = ",".join(_words(study, t) for t in present if t[0] == "method_options")
+    trainer = " ".join(_words(study, t) for t in present if t[0].startswith("trainer"))
+    told = ("method", "method_options", "trainer", "trainer_options")
+    rest = [_words(study, trait) for trait in present if trait[0] not in told]
+    method = study.sweep.method + (f"[{options}]" if options else "")
+    return " · ".join(part for part in (method, trainer, *rest) if part)
+
+
+def _words(study: Study, trait: Trait) -> str:
+    name, key = trait
+    if name == "space":
+        return _space_name(study)
+    value = setup_of(study)[trait]
+    if name in ("trainer", "constraints"):
+        return shorten_text(_text(value), MAX_WORDS)
+    return shorten_text(f"{key or name}={_text(value)}", MAX_WORDS)
+
+
+def _unlike(names: Sequence[str], keys: Sequence[str]) -> list[str]:
+    """Number names that are the same although the setups are not: spaces of one file name."""
+    numbers: dict[str, dict[str, int]] = {}
+    for name, key in zip(names, keys, strict=True):
+        numbers.setdefault(name, {}).setdefault(key, len(numbers[name]) + 1)
+    return [
+        f"{name} ({numbers[name][key]})" if len(numbers[name]) > 1 else name
+        for name, key in zip(names, keys, strict=True)
+    ]
+
+
+def _space_name(study: Study) -> str:
+    return Path(study.sweep.space.replace("\\", "/")).stem
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(_text(item) for item in value)
+    return number_text(value, 5) if isinstance(value, float) else str(value)
