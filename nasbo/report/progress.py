@@ -64,10 +64,12 @@ class Progress:
         self.console.print(Text(words), soft_wrap=True)
 
     def _print_ended(self, history: History, printed: set[int]) -> None:
+        n_ended = sum(not trial.is_open and trial.id in printed for trial in history.suggested)
         for trial in list(history.trials):
             if not trial.is_open and trial.id not in printed:
                 printed.add(trial.id)
-                self.console.print(Text(trial_line(history, trial, self.budget)))
+                n_ended += trial.source not in ("observed", "repeat")
+                self.console.print(Text(trial_line(history, trial, n_ended, self.budget)))
 
     def _draw(self, history: History, note: str) -> Group:
         running = Table.grid(padding=(0, 2))
@@ -164,15 +166,16 @@ def downtime(history: History, since: float, until: float) -> float:
     return covered((max(start, since), min(end, until)) for start, end in history.gaps)
 
 
-def trial_line(history: History, trial: Trial, budget: int) -> str:
-    """One line for a trial that has ended."""
+def trial_line(history: History, trial: Trial, n_ended: int, budget: int) -> str:
+    """One line for a trial that has ended, as the ``n_ended``-th of the budget."""
     took = f"  {duration(trial.seconds)}" if trial.attempts else ""
     what = value_text(trial.value) if trial.value is not None else f"failed: {trial.cause}"
     when = f"round {trial.round}" if trial.repeat_of is None else f"repeat of {trial.repeat_of}"
     place = f"{when}  {history.subspace(trial).id}  {trial.source}"
     message = f"  ({trial.message})" if trial.message else ""
     best = best_text(history)
-    return f"trial {trial.id:>3} of {budget}  {place}  {what}{took}{message}  {best}"
+    count = f"{n_ended:>{len(str(budget))}} of {budget}"
+    return f"{count}  trial {trial.id}  {place}  {what}{took}{message}  {best}"
 
 
 def best_text(history: History) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
+import numpy as np
 import pytest
 from rich.console import Console
 
@@ -46,9 +47,24 @@ def _shown(search: Search, is_terminal: bool) -> str:
 def test_lines_without_a_terminal() -> None:
     lines = _shown(_search(), is_terminal=False).splitlines()
     assert len(lines) == 2
-    assert lines[0].startswith("trial   0 of 10  round 0  kernel=linear  design  0.5000")
+    assert lines[0].startswith(" 1 of 10  trial 0  round 0  kernel=linear  design  0.5000")
     assert "failed: crashed" in lines[1]
     assert "(ValueError: [/oops] [red])  best 0.5000" in lines[1]
+
+
+def test_results_from_elsewhere_do_not_count_against_the_budget() -> None:
+    search = Search("svm", method="random", mode="max")
+    rng = np.random.default_rng(0)
+    for _ in range(16):
+        search.observe(search.space.sample(rng), 0.5)
+    text = io.StringIO()
+    progress = Progress(Console(file=text, width=160), budget=12)
+    progress(search.history)
+    for trial in search.ask(2):
+        search.tell(trial, 0.25)
+        progress(search.history)
+    lines = text.getvalue().splitlines()
+    assert [line[:19] for line in lines] == [" 1 of 12  trial 16 ", " 2 of 12  trial 17 "]
 
 
 def test_terminal_shows_rounds_trials_best_and_time_left() -> None:
@@ -96,7 +112,7 @@ def test_line_of_a_trial_tells_how_long_it_took() -> None:
     search = _search()
     trial = search.history.trials[0]
     trial.attempts = [Attempt(100.0, 110.0), Attempt(4000.0, 4032.0)]
-    assert "0.5000  42 s" in trial_line(search.history, trial, 10)
+    assert "0.5000  42 s" in trial_line(search.history, trial, 1, 10)
 
 
 @pytest.mark.parametrize(
