@@ -105,7 +105,7 @@ def test_results_from_before_are_not_printed_again() -> None:
         assert text.getvalue() == ""
         search.tell(2, 0.75)
         progress(search.history)
-    assert text.getvalue().startswith("trial   2 of 10")
+    assert text.getvalue().startswith(" 3 of 10  trial 2 ")
 
 
 def test_line_of_a_trial_tells_how_long_it_took() -> None:
