@@ -47,6 +47,7 @@ from nasbo.sweep import (
     read_settings,
 )
 from nasbo.trainer import Trainer, check_outside, load_trainer
+from nasbo.undo import files_of, taken_back
 
 EXIT_CODES = {"finished": 0, "stopped": 0, "failed": 1, "lost": 3, "interrupted": 130}
 PLOT_FILE = "best_so_far.png"
@@ -86,8 +87,10 @@ def start_sweep(
     _check_code(folder, sweep)  # else it could not be resumed
     address = read_settings(file).get("address") if is_launched else sweep.address
     is_lasting = address not in ("auto", "local")  # these mean another one elsewhere
+    before = files_of(folder)
     create_folder(folder, replace(sweep, address=address if is_lasting else None))
-    return run_in_words(folder, sweep, space, None, display)
+    with taken_back(folder, before):
+        return run_in_words(folder, sweep, space, None, display)
 
 
 def start_or_resume(file: str, folder: Path, given: Mapping[str, Any], display: Display) -> int:

@@ -33,6 +33,7 @@ ROOMS: dict[str, set[str]] = {
     "nasbo.rounds": set(),
     "nasbo.trainer": set(),
     "nasbo.sweep": set(),
+    "nasbo.undo": set(),
     "nasbo.job": set(),
     "nasbo.resources": {"torch"},
     "nasbo.tune": {"ray"},
