@@ -17,6 +17,7 @@ from nasbo.history import json_safe
 from nasbo.methods import make_method
 from nasbo.methods.feasible import first_allowed
 from nasbo.methods.registry import check_method_options
+from nasbo.shipped import check_own_name
 from nasbo.space import Space, load_space
 from nasbo.storage.mirror import open_named, shown
 from nasbo.storage.place import is_url
@@ -40,6 +41,8 @@ def prepare(file: str, given: Mapping[str, Any], console: Console) -> tuple[Swee
     """The settings of a new sweep, whose trainer, space and constraints can be used."""
     settings = {**read_settings(file), **given}
     sweep = make_sweep({**settings, "working_folder": os.getcwd()})
+    if settings.get("trainer"):  # a name that the user wrote
+        check_own_name(sweep.trainer, sweep.working_folder)
     trainer = load_trainer(sweep.trainer)
     sweep = replace(
         sweep,

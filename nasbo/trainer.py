@@ -16,6 +16,8 @@ from typing import Any, Protocol
 
 from nasbo.errors import SweepError
 from nasbo.history import CAUSES
+from nasbo.shipped import ROOT as SHIPPED_ROOT
+from nasbo.shipped import is_shipped_module, settle_package
 from nasbo.space import Config
 
 STORAGE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ESTALE, errno.EIO)
@@ -165,8 +167,10 @@ def check_outside(path: str, folder: str | os.PathLike[str]) -> None:
     Raises:
         SweepError: the module, or a package around it, is in the folder.
     """
-    parts, inside = path.partition(":")[0].split("."), Path(folder).resolve()
-    for place in dict.fromkeys((os.getcwd(), *sys.path)):
+    module, inside = path.partition(":")[0], Path(folder).resolve()
+    parts = module.split(".")
+    places = (str(SHIPPED_ROOT),) if is_shipped_module(module) else (os.getcwd(), *sys.path)
+    for place in dict.fromkeys(places):
         for n in range(1, len(parts) + 1):
             found = Path(place, *parts[:n]).resolve()
             is_there = found.exists() or any(found.parent.glob(f"{found.name}.*"))
@@ -195,6 +199,7 @@ def _loaded(path: str, folder: str) -> Trainer:
 
 def _import(module_name: str, path: str, place: str) -> Any:
     try:
+        settle_package(module_name, place)
         return importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         if error.name and module_name.split(".")[0] == error.name.split(".")[0]:

@@ -31,6 +31,7 @@ ROOMS: dict[str, set[str]] = {
     "nasbo.search": {"threadpoolctl"},
     "nasbo.loop": set(),
     "nasbo.rounds": set(),
+    "nasbo.shipped": set(),
     "nasbo.trainer": set(),
     "nasbo.sweep": set(),
     "nasbo.undo": set(),
