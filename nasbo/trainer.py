@@ -7,13 +7,13 @@ import importlib
 import inspect
 import os
 import sys
-import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
+from nasbo.blame import describe_import, last_own_line
 from nasbo.errors import SweepError
 from nasbo.history import CAUSES
 from nasbo.shipped import ROOT as SHIPPED_ROOT
@@ -201,14 +201,18 @@ def _import(module_name: str, path: str, place: str) -> Any:
     try:
         settle_package(module_name, place)
         return importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name and module_name.split(".")[0] == error.name.split(".")[0]:
+    except (Exception, SystemExit) as error:  # a user's module may raise anything
+        is_missing = isinstance(error, ModuleNotFoundError) and last_own_line(error) is None
+        if is_missing and _is_part(error, module_name):
             raise SweepError(f"no module {module_name!r} (also looked in {place})") from error
-        raise SweepError(f"{path}: {error}") from error
-    except Exception as error:
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        where = f"{Path(last.filename).name}:{last.lineno}"
-        raise SweepError(f"{path}: {type(error).__name__} at {where}: {error}") from error
+        reason = describe_import(error, place)
+        raise SweepError(f"{path} cannot be imported: {reason}") from error
+
+
+def _is_part(error: BaseException, module_name: str) -> bool:
+    """Whether what is missing is the module itself or a package around it."""
+    name = getattr(error, "name", None) or ""
+    return module_name == name or module_name.startswith(f"{name}.")
 
 
 def _goal(module: Any, module_name: str) -> tuple[str | None, str | None]:

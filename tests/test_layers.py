@@ -32,6 +32,7 @@ ROOMS: dict[str, set[str]] = {
     "nasbo.loop": set(),
     "nasbo.rounds": set(),
     "nasbo.shipped": set(),
+    "nasbo.blame": set(),
     "nasbo.trainer": set(),
     "nasbo.sweep": set(),
     "nasbo.undo": set(),
