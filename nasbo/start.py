@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.text import Text
 
 from nasbo.errors import SweepError
 from nasbo.forecast import draw_forecast, sweep_length
@@ -28,7 +29,7 @@ from nasbo.plan import (
     provenance_of,
 )
 from nasbo.repeats import is_complete
-from nasbo.report.forecast import describe_forecast, describe_length
+from nasbo.report.forecast import describe_forecast, describe_length, describe_options
 from nasbo.report.plots import plot_best_so_far
 from nasbo.report.progress import Progress, duration
 from nasbo.report.result import describe_best
@@ -127,7 +128,16 @@ def plan_sweep(file: str, given: Mapping[str, Any], console: Console) -> int:
     what = f"{sweep.trials} trials of {sweep.trainer} on {Path(sweep.space).stem}"
     console.print(describe_forecast(forecast, what, str(limits or "")), highlight=False)
     console.print(describe_length(sweep_length(forecast, sweep, space)), highlight=False)
+    for words in _warnings(sweep):
+        console.print(Text(words), soft_wrap=True)
     return 0
+
+
+def _warnings(sweep: Sweep) -> list[str]:
+    """What a forecast does not show: options that nobody checks."""
+    is_checked = load_trainer(sweep.trainer).check_options is not None
+    lines = [describe_options(sweep.trainer, sweep.trainer_options, is_checked)]
+    return [line for line in lines if line]
 
 
 def show_summaries(file: str, given: Mapping[str, Any], n: int, console: Console) -> None:

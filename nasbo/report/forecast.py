@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -39,6 +42,14 @@ def describe_length(length: Length | None) -> str:
         f"length: about {median} ({low} to {high}) for {length.n_trainings} trainings on "
         f"{length.slots} slots like this machine's, without the method's own time"
     )
+
+
+def describe_options(path: str, options: Mapping[str, Any], is_checked: bool) -> str:
+    """The options that a trainer is handed but does not check: a typing error stays in them."""
+    if is_checked or not options:
+        return ""
+    words = ", ".join(f"{name}={value}" for name, value in options.items())
+    return f"options for {path}, not checked by it: {words}"
 
 
 def _number(value: float) -> str:
