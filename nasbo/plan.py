@@ -126,14 +126,19 @@ def prepare_data(sweep: Sweep, console: Console) -> None:
         SweepError: the trainer's ``prepare`` failed; the message is its own.
     """
     trainer = load_trainer(sweep.trainer)
-    address = sweep.address or os.environ.get("RAY_ADDRESS") or "local"
-    if trainer.prepare is None or address != "local":
+    if trainer.prepare is None or cluster_of(sweep):
         return
     console.print("making the data ready ...", highlight=False)
     try:
         trainer.prepare(sweep.trainer_options)
     except Exception as error:  # a user's function may raise anything
         raise SweepError(f"data of {sweep.trainer}: {error}") from error
+
+
+def cluster_of(sweep: Sweep) -> str:
+    """The address of the cluster on which trials run; "" if they run on this machine."""
+    address = sweep.address or os.environ.get("RAY_ADDRESS") or "local"
+    return "" if address == "local" else address
 
 
 def _check_metric(sweep: Sweep, trainer: Trainer) -> None:

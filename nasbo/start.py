@@ -23,17 +23,24 @@ from nasbo.plan import (
     check_provenance,
     check_same,
     check_search,
+    cluster_of,
     placement_of,
     prepare,
     prepare_data,
     provenance_of,
 )
 from nasbo.repeats import is_complete
-from nasbo.report.forecast import describe_forecast, describe_length, describe_options
+from nasbo.report.forecast import (
+    describe_forecast,
+    describe_gpus,
+    describe_length,
+    describe_options,
+)
 from nasbo.report.plots import plot_best_so_far
 from nasbo.report.progress import Progress, duration
 from nasbo.report.result import describe_best
 from nasbo.report.tensorboard import TensorboardLog
+from nasbo.resources import n_gpus
 from nasbo.search import Search
 from nasbo.space import Space
 from nasbo.space.plain_yaml import UNREADABLE, read_yaml
@@ -134,9 +141,14 @@ def plan_sweep(file: str, given: Mapping[str, Any], console: Console) -> int:
 
 
 def _warnings(sweep: Sweep) -> list[str]:
-    """What a forecast does not show: options that nobody checks."""
+    """What a forecast does not show: options that nobody checks, GPUs that are not there."""
     is_checked = load_trainer(sweep.trainer).check_options is not None
-    lines = [describe_options(sweep.trainer, sweep.trainer_options, is_checked)]
+    needed, cluster = sweep.gpus_per_trial, cluster_of(sweep)
+    have = n_gpus() if needed and not cluster else 0
+    lines = [
+        describe_options(sweep.trainer, sweep.trainer_options, is_checked),
+        describe_gpus(needed, have, cluster),
+    ]
     return [line for line in lines if line]
 
 

@@ -52,6 +52,24 @@ def describe_options(path: str, options: Mapping[str, Any], is_checked: bool) ->
     return f"options for {path}, not checked by it: {words}"
 
 
+def describe_gpus(needed: float, have: int, cluster: str = "") -> str:
+    """What stands in the way of trials that need GPUs, or is not known.
+
+    Args:
+        needed: by one trial.
+        have: how many this machine has.
+        cluster: the address of the cluster that is to run the trials; "" for this machine.
+    """
+    if not needed:
+        return ""
+    if cluster:
+        return f"a trial needs {needed:g} GPU: the cluster at {cluster} was not looked at"
+    if have >= needed:
+        return ""
+    found = f"has {have}" if have else "has no GPU"
+    return f"warning: a trial needs {needed:g} GPU, this machine {found}: no trial would run here"
+
+
 def _number(value: float) -> str:
     if abs(value) >= 1000:
         return f"{value:,.0f}"
