@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import ray
+from ray._private import grpc_utils
 from ray._private.services import canonicalize_bootstrap_address
-from ray.exceptions import AuthenticationError
+from ray.core.generated import gcs_service_pb2, gcs_service_pb2_grpc
 
 from nasbo.errors import ClusterError
 from nasbo.tune.token import MODE_VARIABLE, has_token, read_variables, token_file, use_token
@@ -44,21 +44,22 @@ def opened(address: str) -> Iterator[None]:
         return
     place = _resolve(address)
     _await(place, address)
-    own = os.environ.get(MODE_VARIABLE)
-    with _mode(own or _asked_mode(place)) as mode:
-        if mode == "token" and not has_token():
-            raise ClusterError(_refusal(address, own))
-        if mode in ("token", "disabled") and _is_refused(place):
-            raise ClusterError(_refusal(address, own))
+    own, asked = os.environ.get(MODE_VARIABLE), _asked_mode(place)
+    with _mode(own or asked) as mode:
+        if problem := _problem(place, mode, asked):
+            raise ClusterError(f"the Ray at {address} {problem}")
         yield
 
 
 def _resolve(address: str) -> str:
     """The host and port that Ray takes an address for."""
     try:
-        return str(canonicalize_bootstrap_address(address))
+        place = canonicalize_bootstrap_address(address)
     except (ConnectionError, ValueError) as error:
         raise ClusterError(f"no Ray at {address}: {error}") from error
+    if place is None:
+        raise ClusterError(f"no Ray at {address}: RAY_ADDRESS says local")
+    return str(place)
 
 
 def _await(place: str, address: str) -> None:
@@ -67,7 +68,7 @@ def _await(place: str, address: str) -> None:
     while True:
         try:
             socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE_S).close()
-        except (OSError, OverflowError) as error:  # a port may be no port
+        except (OSError, OverflowError, ValueError) as error:  # a port may be no port
             if time.monotonic() + PAUSE_S > deadline:
                 raise ClusterError(f"no Ray at {address}: nobody answers: {error}") from error
             time.sleep(PAUSE_S)
@@ -98,23 +99,29 @@ def _mode(mode: str) -> Iterator[str]:
 
 def _is_refused(place: str) -> bool:
     """Whether the cluster wants a token, or another one; other faults are said by Ray itself."""
-    raylet: Any = ray._raylet  # the client that ray.init uses; it has no public name
+    grpc: Any = grpc_utils.grpc
+    channel: Any = grpc_utils.init_grpc_channel(place)  # with the token if that is the mode
     try:
-        raylet.GcsClient(address=place)
-    except AuthenticationError:
-        return True
-    except (OSError, RuntimeError, ValueError):
-        return False
+        nodes = gcs_service_pb2_grpc.NodeInfoGcsServiceStub(channel)
+        nodes.GetClusterId(gcs_service_pb2.GetClusterIdRequest(), timeout=PATIENCE_S)
+    except grpc.RpcError as error:
+        return bool(error.code() == grpc.StatusCode.UNAUTHENTICATED)
+    finally:
+        channel.close()
     return False
 
 
-def _refusal(address: str, own_mode: str | None) -> str:
-    """What a user can do about it."""
+def _problem(place: str, mode: str, asked: str) -> str:
+    """Why the cluster and a driver in this mode do not go together, and what to do; "" if not."""
+    if {mode, asked} == {"token", "disabled"}:
+        wants = "asks for a token" if asked == "token" else "knows no token"
+        return f"{wants}, but {MODE_VARIABLE} is {mode!r} here: unset it"
+    if mode != "token":
+        return ""
     name = "RAY_AUTH_TOKEN" if os.environ.get("RAY_AUTH_TOKEN") else str(token_file())
-    if own_mode is not None and own_mode.lower() != "token":
-        todo = f"{MODE_VARIABLE} is {own_mode!r} here: unset it"
-    elif has_token():
-        todo = f"the one in {name} is not accepted: put the cluster's own there"
-    else:
-        todo = f"there is none in {name}: put the cluster's there, or set RAY_AUTH_TOKEN"
-    return f"the Ray at {address} asks for a token; {todo}"
+    if not has_token():
+        where = f"{name}: put the cluster's there, or set RAY_AUTH_TOKEN"
+        return f"asks for a token; there is none in {where}"
+    if _is_refused(place):
+        return f"asks for a token; the one in {name} is not accepted: put the cluster's own there"
+    return ""

@@ -60,6 +60,7 @@ def drive(address: str, token: Path, **settings: str) -> str:
         env={**usual, **own}, timeout=300,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+    assert "InvalidAuthToken" not in done.stderr
     return done.stdout.strip()
 
 
@@ -85,17 +86,28 @@ def test_a_token_at_hand_does_not_bar_a_cluster_without(unlocked: str, tmp_path:
 def test_a_refusal_says_token_and_what_to_do(locked: str, tmp_path: Path) -> None:
     begin = f"refused: the Ray at {locked} asks for a token; "
     wrong = written(tmp_path, OTHER)
-    assert drive(locked, wrong) == f"{begin}the one in {wrong} is not accepted: put the " + (
-        "cluster's own there"
-    )
+    todo = f"the one in {wrong} is not accepted: put the cluster's own there"
+    assert drive(locked, wrong) == begin + todo
     assert f"{begin}there is none in {tmp_path / 'none'}" in drive(locked, tmp_path / "none")
     said = drive(locked, tmp_path / "none", RAY_AUTH_MODE="token")
     assert f"{begin}there is none in" in said
     said = drive(locked, written(tmp_path, OWN), RAY_AUTH_MODE="disabled")
-    assert said == f"{begin}RAY_AUTH_MODE is 'disabled' here: unset it"
+    other = "asks for a token, but RAY_AUTH_MODE is 'disabled' here: unset it"
+    assert said == f"refused: the Ray at {locked} {other}"
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1:1", "no-such-host.invalid:1", "127.0.0.1:70000"])
+@pytest.mark.ray
+def test_a_driver_that_asks_for_a_token_suits_no_cluster_without(
+    unlocked: str, tmp_path: Path
+) -> None:
+    said = drive(unlocked, written(tmp_path, OWN), RAY_AUTH_MODE="token")
+    other = "knows no token, but RAY_AUTH_MODE is 'token' here: unset it"
+    assert said == f"refused: the Ray at {unlocked} {other}"
+
+
+@pytest.mark.parametrize(
+    "address", ["127.0.0.1:1", "no-such-host.invalid:1", "127.0.0.1:70000", "127.0.0.1:x"]
+)
 def test_where_nobody_answers(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(door, "PATIENCE_S", 0.5)
     with (
@@ -105,6 +117,9 @@ def test_where_nobody_answers(address: str, monkeypatch: pytest.MonkeyPatch) -> 
         pass
 
 
-def test_no_address_at_all() -> None:
+def test_no_address_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_ADDRESS", "local")
+    with pytest.raises(ClusterError, match="no Ray at auto: RAY_ADDRESS"), door.opened("auto"):
+        pass
     with pytest.raises(ClusterError, match="no Ray at nonsense: "), door.opened("nonsense"):
         pass
