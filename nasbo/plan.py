@@ -18,6 +18,7 @@ from nasbo.methods import make_method
 from nasbo.methods.feasible import first_allowed
 from nasbo.methods.registry import check_method_options
 from nasbo.past import read_past
+from nasbo.shipped import check_own_name
 from nasbo.space import Space, load_space
 from nasbo.space.difference import first_difference
 from nasbo.storage.mirror import shown
@@ -51,6 +52,8 @@ def prepare(file: str, given: Mapping[str, Any], console: Console) -> tuple[Swee
     """The settings of a new sweep, whose trainer, space and constraints can be used."""
     settings = merged(read_settings(file), given)
     sweep = make_sweep({**settings, "working_folder": os.getcwd()})
+    if settings.get("trainer"):  # a name that the user wrote
+        check_own_name(sweep.trainer, sweep.working_folder)
     trainer = load_trainer(sweep.trainer)
     sweep = replace(
         sweep,
@@ -161,14 +164,19 @@ def prepare_data(sweep: Sweep, console: Console) -> None:
         SweepError: the trainer's ``prepare`` failed; the message is its own.
     """
     trainer = load_trainer(sweep.trainer)
-    address = sweep.address or os.environ.get("RAY_ADDRESS") or "local"
-    if trainer.prepare is None or address != "local":
+    if trainer.prepare is None or cluster_of(sweep):
         return
     console.print("making the data ready ...", highlight=False)
     try:
         trainer.prepare(sweep.trainer_options)
     except Exception as error:  # a user's function may raise anything
         raise SweepError(f"data of {sweep.trainer}: {error}") from error
+
+
+def cluster_of(sweep: Sweep) -> str:
+    """The address of the cluster on which trials run; "" if they run on this machine."""
+    address = sweep.address or os.environ.get("RAY_ADDRESS") or "local"
+    return "" if address == "local" else address
 
 
 def _check_metric(sweep: Sweep, trainer: Trainer) -> None:

@@ -22,11 +22,12 @@ def room_here(needs: Mapping[str, float]) -> int:
     """The same for the cores and visible GPUs of this machine; other resources are not counted."""
     have = {"CPU": float(os.cpu_count() or 1)}
     if "GPU" in needs:
-        have["GPU"] = float(_n_gpus())
+        have["GPU"] = float(n_gpus())
     return room(have, {name: need for name, need in needs.items() if name in have})
 
 
-def _n_gpus() -> int:
+def n_gpus() -> int:
+    """How many GPUs a process of this machine sees."""
     import torch  # takes seconds, which sweeps without GPUs need not wait for
 
     return torch.cuda.device_count()

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.text import Text
 
 from nasbo.errors import SweepError
 from nasbo.forecast import draw_forecast, sweep_length
@@ -23,17 +24,24 @@ from nasbo.plan import (
     check_provenance,
     check_same,
     check_search,
+    cluster_of,
     placement_of,
     prepare,
     prepare_data,
     provenance_of,
 )
 from nasbo.repeats import is_complete
-from nasbo.report.forecast import describe_forecast, describe_length
+from nasbo.report.forecast import (
+    describe_forecast,
+    describe_gpus,
+    describe_length,
+    describe_options,
+)
 from nasbo.report.plots import plot_best_so_far
 from nasbo.report.progress import Progress, duration
 from nasbo.report.result import describe_best
 from nasbo.report.tensorboard import TensorboardLog
+from nasbo.resources import n_gpus
 from nasbo.search import Search
 from nasbo.space import Space
 from nasbo.space.plain_yaml import UNREADABLE, read_yaml
@@ -48,6 +56,7 @@ from nasbo.sweep import (
     read_settings,
 )
 from nasbo.trainer import Trainer, check_outside, load_trainer
+from nasbo.undo import files_of, taken_back
 
 EXIT_CODES = {"finished": 0, "stopped": 0, "failed": 1, "lost": 3, "interrupted": 130}
 PLOT_FILE = "best_so_far.png"
@@ -88,8 +97,10 @@ def start_sweep(
     _check_code(folder, sweep)  # else it could not be resumed
     address = read_settings(file).get("address") if is_launched else sweep.address
     is_lasting = address not in ("auto", "local")  # these mean another one elsewhere
+    before = files_of(folder)
     create_folder(folder, replace(sweep, address=address if is_lasting else None))
-    return run_in_words(folder, sweep, space, None, display)
+    with taken_back(folder, before):
+        return run_in_words(folder, sweep, space, None, display)
 
 
 def start_or_resume(file: str, folder: Path, given: Mapping[str, Any], display: Display) -> int:
@@ -127,6 +138,8 @@ def plan_sweep(file: str, given: Mapping[str, Any], console: Console) -> int:
     what = f"{sweep.trials} trials of {sweep.trainer} on {Path(sweep.space).stem}"
     console.print(describe_forecast(forecast, what, str(limits or "")), highlight=False)
     console.print(describe_length(sweep_length(forecast, sweep, space)), highlight=False)
+    for words in _warnings(sweep):
+        console.print(Text(words), soft_wrap=True)
     return 0
 
 
@@ -136,6 +149,18 @@ def _tell_past(sweep: Sweep, space: Space, console: Console) -> None:
     past.require_results()
     for line in past.remarks:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def _warnings(sweep: Sweep) -> list[str]:
+    """What a forecast does not show: options that nobody checks, GPUs that are not there."""
+    is_checked = load_trainer(sweep.trainer).check_options is not None
+    needed, cluster = sweep.gpus_per_trial, cluster_of(sweep)
+    have = n_gpus() if needed and not cluster else 0
+    lines = [
+        describe_options(sweep.trainer, sweep.trainer_options, is_checked),
+        describe_gpus(needed, have, cluster),
+    ]
+    return [line for line in lines if line]
 
 
 def show_summaries(file: str, given: Mapping[str, Any], n: int, console: Console) -> None:

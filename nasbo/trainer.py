@@ -7,15 +7,17 @@ import importlib
 import inspect
 import os
 import sys
-import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
+from nasbo.blame import describe_import, last_own_line
 from nasbo.errors import SweepError
 from nasbo.history import CAUSES
+from nasbo.shipped import ROOT as SHIPPED_ROOT
+from nasbo.shipped import is_shipped_module, settle_package
 from nasbo.space import Config
 
 STORAGE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ESTALE, errno.EIO)
@@ -165,8 +167,10 @@ def check_outside(path: str, folder: str | os.PathLike[str]) -> None:
     Raises:
         SweepError: the module, or a package around it, is in the folder.
     """
-    parts, inside = path.partition(":")[0].split("."), Path(folder).resolve()
-    for place in dict.fromkeys((os.getcwd(), *sys.path)):
+    module, inside = path.partition(":")[0], Path(folder).resolve()
+    parts = module.split(".")
+    places = (str(SHIPPED_ROOT),) if is_shipped_module(module) else (os.getcwd(), *sys.path)
+    for place in dict.fromkeys(places):
         for n in range(1, len(parts) + 1):
             found = Path(place, *parts[:n]).resolve()
             is_there = found.exists() or any(found.parent.glob(f"{found.name}.*"))
@@ -195,15 +199,20 @@ def _loaded(path: str, folder: str) -> Trainer:
 
 def _import(module_name: str, path: str, place: str) -> Any:
     try:
+        settle_package(module_name, place)
         return importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name and module_name.split(".")[0] == error.name.split(".")[0]:
+    except (Exception, SystemExit) as error:  # a user's module may raise anything
+        is_missing = isinstance(error, ModuleNotFoundError) and last_own_line(error) is None
+        if is_missing and _is_part(error, module_name):
             raise SweepError(f"no module {module_name!r} (also looked in {place})") from error
-        raise SweepError(f"{path}: {error}") from error
-    except Exception as error:
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        where = f"{Path(last.filename).name}:{last.lineno}"
-        raise SweepError(f"{path}: {type(error).__name__} at {where}: {error}") from error
+        reason = describe_import(error, place)
+        raise SweepError(f"{path} cannot be imported: {reason}") from error
+
+
+def _is_part(error: BaseException, module_name: str) -> bool:
+    """Whether what is missing is the module itself or a package around it."""
+    name = getattr(error, "name", None) or ""
+    return module_name == name or module_name.startswith(f"{name}.")
 
 
 def _goal(module: Any, module_name: str) -> tuple[str | None, str | None]:

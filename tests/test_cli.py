@@ -216,6 +216,40 @@ def test_resume_of_a_finished_sweep_shows_its_result(
     assert "--trials must be at least 3" in result.stderr
 
 
+def test_a_dry_run_lists_options_that_the_trainer_does_not_check(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["-o", "epohcs=3", "-o", "name='[x]'", "--dry-run"]
+    told = _call("run", "simulation", *TOY, *words)
+    assert told.exit_code == 0, told.stderr
+    line = f"options for {TOY[1]}, not checked by it: epohcs=3, name=[x]"
+    assert line in told.stdout.splitlines()
+    told = _call("run", "simulation", *TOY, "--dry-run")
+    assert (told.exit_code, "options for" in told.stdout) == (0, False)
+    text = "def train(config): return 1.0\ndef check_options(options): pass\n"
+    (tmp_path / "cli_checked.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    told = _call("run", "simulation", "--trainer", "cli_checked:train", *words)
+    assert (told.exit_code, "options for" in told.stdout) == (0, False), told.stderr
+
+
+def test_a_dry_run_warns_of_gpus_that_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    from nasbo.resources import n_gpus
+
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    words = ["--gpus-per-trial", str(n_gpus() + 1), "--dry-run"]
+    told = _call("run", "simulation", *TOY, *words)
+    assert told.exit_code == 0, told.stderr
+    begin = f"warning: a trial needs {n_gpus() + 1} GPU, this machine has "
+    assert any(line.startswith(begin) for line in told.stdout.splitlines()), told.stdout
+    told = _call("run", "simulation", *TOY, *words, "--address", "head:6379")
+    assert "GPU: the cluster at head:6379 was not looked at" in told.stdout
+    assert "warning" not in told.stdout
+    told = _call("run", "simulation", *TOY, "--dry-run")
+    assert (told.exit_code, "GPU" in told.stdout) == (0, False)
+
+
 def test_dry_run_and_summaries_of_a_trainer_of_ones_own(tmp_path: Path) -> None:
     file = tmp_path / "own.yaml"
     file.write_text("n: {type: int, range: [1, 20]}\n")

@@ -113,9 +113,22 @@ def test_missing_module(path: str, tmp_path: Path) -> None:
         ("def other(config): pass", "has no function 'train'; it has: other"),
         ("train = 3", "has no function 'train'"),
         ("def train(): pass", "must take"),
-        ("import no_such_thing", "No module named 'no_such_thing'"),
-        ("1 / 0", r"ZeroDivisionError at own_trainer_\d+.py:1: division by zero"),
-        ("def (", "SyntaxError"),
+        (
+            "import json\n\nimport numppy",
+            r":train cannot be imported: own_trainer_\d+.py:3: "
+            "ModuleNotFoundError: No module named 'numppy'",
+        ),
+        (
+            "import json.no_part",
+            r"own_trainer_\d+.py:1: ModuleNotFoundError: No module named 'json",
+        ),
+        ("1 / 0", r"own_trainer_\d+.py:1: ZeroDivisionError: division by zero"),
+        ("x = 1\n\ndef (", r"cannot be imported: own_trainer_\d+.py:3: SyntaxError: invalid"),
+        ("def f():\nx = 1", r"own_trainer_\d+.py:2: IndentationError: expected an indented block"),
+        ("\nimport json\njson.loads('{')", r"own_trainer_\d+.py:3: JSONDecodeError: Expecting"),
+        ("\nimport numpy\nnumpy.zeros(-1)", r"own_trainer_\d+.py:3: ValueError: negative dim"),
+        ("import sys\nsys.exit(3)", r"own_trainer_\d+.py:2: SystemExit: 3"),
+        ("\neval('1 +')", r"own_trainer_\d+.py:2: SyntaxError: invalid syntax"),
         ("MODE = 'MAX'\ndef train(config): ...", r"\d: MODE must be 'min' or 'max', got 'MAX'"),
         ("MODE = 'maximize'\ndef train(config): ...", "MODE must be 'min' or 'max'"),
         ("METRIC = 3\ndef train(config): ...", "METRIC must be text, got 3"),
@@ -126,6 +139,19 @@ def test_broken_modules(
 ) -> None:
     with pytest.raises(SweepError, match=words):
         load_trainer(f"{module(text)}:train", tmp_path)
+
+
+def test_a_fault_in_what_a_module_imports_is_that_files(
+    module: Callable[[str], str], tmp_path: Path
+) -> None:
+    (tmp_path / "helpers_of_mine").mkdir()
+    (tmp_path / "helpers_of_mine" / "deep.py").write_text("x = 1\n\nx = = 2\n")
+    name = module("import helpers_of_mine.deep\ndef train(config): return 1.0\n")
+    with pytest.raises(SweepError, match=r": helpers_of_mine/deep.py:3: SyntaxError: invalid"):
+        load_trainer(f"{name}:train", tmp_path)
+    (tmp_path / "helpers_of_mine" / "deep.py").write_text("\nimport helpers_of_mine.typo\n")
+    with pytest.raises(SweepError, match=r"deep.py:2: ModuleNotFoundError: .*of_mine.typo'"):
+        load_trainer("helpers_of_mine.deep:train", tmp_path)
 
 
 def test_builtin_without_signature() -> None:

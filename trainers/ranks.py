@@ -26,6 +26,7 @@ from torch import Tensor, distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from trainers.architecture import Config
+from trainers.process import command
 from trainers.recipe import InvalidOption
 from trainers.session import LocalSession, Session
 
@@ -136,7 +137,7 @@ def _start(group: Group, config: Config, session: Session, folder: Path) -> subp
     }
     with (folder / f"rank{group.rank}.log").open("w") as log:
         child = subprocess.Popen(
-            [sys.executable, "-m", "trainers.ranks"],
+            command("trainers.ranks"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,

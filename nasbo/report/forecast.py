@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -39,6 +42,32 @@ def describe_length(length: Length | None) -> str:
         f"length: about {median} ({low} to {high}) for {length.n_trainings} trainings on "
         f"{length.slots} slots like this machine's, without the method's own time"
     )
+
+
+def describe_options(path: str, options: Mapping[str, Any], is_checked: bool) -> str:
+    """The options that a trainer is handed but does not check: a typing error stays in them."""
+    if is_checked or not options:
+        return ""
+    words = ", ".join(f"{name}={value}" for name, value in options.items())
+    return f"options for {path}, not checked by it: {words}"
+
+
+def describe_gpus(needed: float, have: int, cluster: str = "") -> str:
+    """What stands in the way of trials that need GPUs, or is not known.
+
+    Args:
+        needed: by one trial.
+        have: how many this machine has.
+        cluster: the address of the cluster that is to run the trials; "" for this machine.
+    """
+    if not needed:
+        return ""
+    if cluster:
+        return f"a trial needs {needed:g} GPU: the cluster at {cluster} was not looked at"
+    if have >= needed:
+        return ""
+    found = f"has {have}" if have else "has no GPU"
+    return f"warning: a trial needs {needed:g} GPU, this machine {found}: no trial would run here"
 
 
 def _number(value: float) -> str:

@@ -59,9 +59,10 @@ def find_space_file(source: str | os.PathLike[str]) -> Path:
     path = Path(source)
     shipped = SHIPPED / f"{path.name.removesuffix('.yaml')}.yaml"
     try:
-        if path.exists():
+        is_shipped = path.parent == Path() and shipped.exists()
+        if path.exists() and not (is_shipped and path.is_dir()):
             return path
-        if path.parent == Path() and shipped.exists():
+        if is_shipped:
             return shipped
     except (OSError, ValueError) as error:
         raise SpaceError(f"{shorten(str(source))}: cannot be read: {error}") from error

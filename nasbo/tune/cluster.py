@@ -16,6 +16,7 @@ from ray.job_config import JobConfig
 
 from nasbo.errors import ClusterError, SweepError
 from nasbo.sweep import Sweep
+from nasbo.tune.door import opened
 from nasbo.tune.nodes import NodeCheck, alive_nodes, check_nodes, room
 from nasbo.tune.shipping import is_local_code, runtime_env
 from nasbo.tune.token import on_loopback, protect_token, require_token, token_file
@@ -51,20 +52,25 @@ def connect(sweep: Sweep, metadata: Mapping[str, str] | None = None) -> Iterator
         yield ""
         return
     address = sweep.address or os.environ.get("RAY_ADDRESS") or "local"
-    try:
+    with opened(address):
         context = _init(sweep, address, JobConfig(metadata=dict(metadata or {})))
-    except Exception as error:  # Ray has no class of its own for a start that took too long
-        raise ClusterError(f"no Ray at {address}: {error}") from error
-    protect_token()
-    try:
-        _check_resources(sweep)
-        check_nodes()
-        yield dashboard_words(context.dashboard_url or "", address)
-    finally:
-        ray.shutdown()
+        protect_token()
+        try:
+            _check_resources(sweep)
+            check_nodes()
+            yield dashboard_words(context.dashboard_url or "", address)
+        finally:
+            ray.shutdown()
 
 
 def _init(sweep: Sweep, address: str, job: JobConfig) -> Any:
+    try:
+        return _connect(sweep, address, job)
+    except Exception as error:  # Ray has no class of its own for a start that took too long
+        raise ClusterError(f"no Ray at {address}: {error}") from error
+
+
+def _connect(sweep: Sweep, address: str, job: JobConfig) -> Any:
     """A Ray of this machine alone is for its user alone; a cluster says itself whom it serves."""
     words = {"job_config": job, "logging_level": logging.ERROR, "log_to_driver": False}
     if address != "local":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
@@ -12,7 +11,7 @@ from ray.exceptions import RayError
 from ray.job_submission import JobDetails, JobSubmissionClient
 
 from nasbo.errors import ClusterError, SweepError
-from nasbo.tune.token import protect_token, read_variables, token_file
+from nasbo.tune.token import token_file, use_token
 
 
 def open_jobs(address: str) -> Jobs:
@@ -36,14 +35,6 @@ def open_jobs(address: str) -> Jobs:
             f"loopback: ssh -N -L {port}:127.0.0.1:{port} HEAD, then --on http://127.0.0.1:{port}; "
             f"the token of the cluster must lie in {token_file()}"
         ) from error
-
-
-def use_token() -> None:
-    """Speak with the token of this user, if there is one: Ray's client does not by itself."""
-    if "RAY_AUTH_TOKEN" in os.environ or token_file().is_file():
-        os.environ.setdefault("RAY_AUTH_MODE", "token")
-        protect_token()
-        read_variables()
 
 
 class Jobs:

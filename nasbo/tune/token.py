@@ -40,6 +40,19 @@ def require_token() -> None:
     read_variables()
 
 
+def has_token() -> bool:
+    """Whether this user has a token at hand."""
+    return bool(os.environ.get("RAY_AUTH_TOKEN")) or token_file().is_file()
+
+
+def use_token() -> None:
+    """Speak with the token of this user, if there is one: Ray's clients do not by themselves."""
+    if has_token():
+        os.environ.setdefault(MODE_VARIABLE, "token")
+        protect_token()
+        read_variables()
+
+
 def read_variables() -> None:
     """Have Ray read again what it read when it was imported."""
     config: Any = getattr(ray._raylet, "Config", None)  # what Ray's own start does

@@ -182,3 +182,13 @@ def test_shipped_names_with_and_without_suffix(
     assert find_space_file("svm") == find_space_file("svm.yaml")
     (tmp_path / "svm").write_text("mine: {type: int, range: [0...2]}")
     assert load_space("svm").names == ("mine",)
+
+
+def test_a_folder_of_a_shipped_name_is_not_in_the_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "svm").mkdir()
+    (tmp_path / "search_spaces").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert load_space("svm").fingerprint() == load_space(find_space_file("svm")).fingerprint()
+    assert find_space_file("svm").is_file()

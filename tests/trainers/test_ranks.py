@@ -37,6 +37,18 @@ def _trained(folder: Path, config: dict[str, Any], **options: Any) -> LocalSessi
     return session
 
 
+def test_a_users_own_package_of_that_name_is_not_in_the_way(
+    tmp_path: Path, uniform_config: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "trainers").mkdir()
+    (tmp_path / "trainers" / "__init__.py").write_text("raise RuntimeError('not this one')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))  # as Ray does with a shipped folder
+    config = uniform_config(0, conv_op=[0] * 4, expand_ratio=[5] * 4, seratio=[0] * 4)
+    session = _trained(tmp_path / "trial", config, ranks=2, n_train=128)
+    assert session.reports[-1]["n_ranks"] == 2
+
+
 def test_two_ranks_equal_one_process_that_accumulates_two_halves(
     tmp_path: Path, uniform_config: Make
 ) -> None:

@@ -11,6 +11,7 @@ from ray.exceptions import AuthenticationError
 
 from nasbo.errors import ClusterError, SweepError
 from nasbo.tune import jobs
+from nasbo.tune import token as token_module
 from nasbo.tune.token import MODE_VARIABLE
 
 pytestmark = [pytest.mark.ray]
@@ -45,11 +46,13 @@ def test_ray_is_told_of_the_token_after_its_import(
 ) -> None:
     """Ray reads its variables when it is imported, which was before."""
     read: list[str | None] = []
-    monkeypatch.setattr(jobs, "read_variables", lambda: read.append(os.environ.get(MODE_VARIABLE)))
-    jobs.use_token()
+    monkeypatch.setattr(
+        token_module, "read_variables", lambda: read.append(os.environ.get(MODE_VARIABLE))
+    )
+    token_module.use_token()
     assert read == []
     token.write_text("abc")
-    jobs.use_token()
+    token_module.use_token()
     assert read == ["token"]
 
 

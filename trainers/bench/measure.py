@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import statistics
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import Any
 
 from trainers.bench.networks import Measured
 from trainers.cost import summary
+from trainers.process import command
 from trainers.recipe import load_recipe
 
 ROUND_S = 2.0
@@ -107,7 +107,7 @@ def worker(side: str, network: Measured) -> Iterator[Worker]:
         "options": {"recipe": network.recipe, "checkpoint_every_s": 1e9},
     }
     with subprocess.Popen(
-        [sys.executable, "-m", "trainers.bench.worker"],
+        command("trainers.bench.worker"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -1,0 +1,115 @@
+"""The trainers that come with nasbo, and a user's own package that has the same name.
+
+Both are called ``trainers``. A module that nasbo ships is always its own, whatever lies in the
+working directory. All others are the user's.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+
+from nasbo.errors import SweepError
+
+PACKAGE = "trainers"
+ROOT = Path(__file__).resolve().parents[1]
+"""Where nasbo is installed: its trainers lie beside it."""
+
+
+def use_shipped() -> None:
+    """Have ``import trainers`` mean those of nasbo from here on."""
+    _bind(ROOT / PACKAGE)
+
+
+def settle_package(module: str, place: str | Path) -> None:
+    """Have ``trainers`` mean the package in which a trainer's module lies.
+
+    Args:
+        module: of a trainer; nothing is done for modules of other packages.
+        place: where a user's own code lies.
+    """
+    if module.partition(".")[0] != PACKAGE:
+        return
+    if is_shipped_module(module):
+        use_shipped()
+        return
+    for root in (Path(place), *map(Path, sys.path)):
+        if (source := _source(root, module)) is not None:
+            is_file = source.name == f"{PACKAGE}.py"  # a module and no package
+            _bind(source if is_file else root.resolve() / PACKAGE)
+            return
+
+
+def is_shipped_module(module: str) -> bool:
+    """Whether a module is one of nasbo's trainers."""
+    return module.startswith(f"{PACKAGE}.") and _source(ROOT, module) is not None
+
+
+def check_own_name(trainer: str, place: str | Path) -> None:
+    """Refuse a name that means a user's file as well as one of nasbo's.
+
+    Args:
+        trainer: ``module:function``, as a user wrote it.
+        place: where the user's own code lies.
+
+    Raises:
+        SweepError: there are two such files.
+    """
+    module = trainer.partition(":")[0]
+    own, shipped = _source(Path(place), module), _source(ROOT, module)
+    if not is_shipped_module(module) or own is None or shipped is None:
+        return
+    if own.resolve() != shipped.resolve():
+        raise SweepError(
+            f"the trainer {trainer} may be {own} or nasbo's own {shipped}: rename the first"
+        )
+
+
+def _source(root: Path, module: str) -> Path | None:
+    """The file of a module below a folder."""
+    stem = root.joinpath(*module.split("."))
+    found = (stem / "__init__.py", stem.with_name(f"{stem.name}.py"))
+    return next((file for file in found if file.is_file()), None)
+
+
+def _bind(place: Path) -> None:
+    """Import the package from its folder, or the module from its file, unless that was done."""
+    known = sys.modules.get(PACKAGE)
+    if known is not None and _is_from(known.__spec__, place):
+        return
+    for name in [n for n in sys.modules if n.partition(".")[0] == PACKAGE]:
+        del sys.modules[name]
+    spec = _spec(place)
+    package = importlib.util.module_from_spec(spec)
+    sys.modules[PACKAGE] = package
+    try:
+        if spec.loader is not None:
+            spec.loader.exec_module(package)
+    except BaseException:  # half of a module must not be taken for the whole
+        del sys.modules[PACKAGE]
+        raise
+
+
+def _is_from(spec: ModuleSpec | None, place: Path) -> bool:
+    if spec is None:
+        return False
+    found = spec.submodule_search_locations or [spec.origin or ""]
+    return [Path(one).resolve() for one in found] == [place.resolve()]
+
+
+def _spec(place: Path) -> ModuleSpec:
+    """A folder without ``__init__.py`` is a package, too."""
+    if place.is_file():
+        found = importlib.util.spec_from_file_location(PACKAGE, place)
+    elif (source := place / "__init__.py").is_file():
+        found = importlib.util.spec_from_file_location(
+            PACKAGE, source, submodule_search_locations=[str(place)]
+        )
+    else:
+        found = ModuleSpec(PACKAGE, None, is_package=True)
+        found.submodule_search_locations = [str(place)]
+    assert found is not None
+    return found

@@ -1,0 +1,84 @@
+"""A start that is taken back: the files that it made go if it fails before its first trial."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from nasbo.errors import JournalError, NasboError, SweepError
+from nasbo.journal import write_durably
+from nasbo.storage.lease import NAME as LEASE_FILE
+from nasbo.storage.mirror import JOURNAL_FILE, place_of
+from nasbo.storage.segments import FOLDER as SEGMENTS
+from nasbo.sweep import SETTINGS_FILE, SPACE_FILE, read_history
+
+JOURNAL_FILES = (JOURNAL_FILE, f"{JOURNAL_FILE}.partial", f"{JOURNAL_FILE}.lock")
+
+
+@dataclass(frozen=True)
+class Files:
+    """What a folder has of a sweep: names of files, and of objects if it mirrors a bucket."""
+
+    is_folder: bool
+    names: frozenset[str]
+    objects: frozenset[str]
+    space: bytes = b""
+
+
+def files_of(folder: Path) -> Files:
+    """What a folder has of a sweep just now."""
+    names = (*JOURNAL_FILES, SPACE_FILE, SETTINGS_FILE)
+    found = frozenset(name for name in names if (folder / name).exists())
+    space = (folder / SPACE_FILE).read_bytes() if SPACE_FILE in found else b""
+    return Files(folder.exists(), found, _objects_of(folder), space)
+
+
+def _objects_of(folder: Path) -> frozenset[str]:
+    place = place_of(folder)
+    if place is None:
+        return frozenset()
+    names = (LEASE_FILE, SPACE_FILE, SETTINGS_FILE)
+    try:
+        found = [name for name in names if place.read(name) is not None]
+        return frozenset([*found, *place.sizes(SEGMENTS)])
+    except OSError as error:
+        raise SweepError(f"{place.url}: cannot be read: {error}") from error
+
+
+@contextmanager
+def taken_back(folder: Path, before: Files) -> Iterator[None]:
+    """Remove what a start made if it fails in the block and no trial was suggested.
+
+    Args:
+        folder: the sweep's folder.
+        before: what the folder had before the start; that stays.
+    """
+    try:
+        yield
+    except JournalError:
+        raise  # another process may write what lies there
+    except NasboError:
+        with suppress(NasboError, OSError):  # why the start failed is what is to be heard
+            if read_history(folder)[1].n_suggested == 0:
+                _remove(folder, before)
+        raise
+
+
+def _remove(folder: Path, before: Files) -> None:
+    """The settings go last: a folder has a sweep as long as they are there."""
+    if SPACE_FILE in before.names:
+        write_durably(folder / SPACE_FILE, before.space)  # the start put its own there
+    now, place = files_of(folder), place_of(folder)
+    for name in sorted(now.objects - before.objects, key=_is_settings):
+        if place is not None:
+            place.delete(name)
+    for name in sorted(now.names - before.names, key=_is_settings):
+        (folder / name).unlink(missing_ok=True)
+    if not before.is_folder:
+        folder.rmdir()
+
+
+def _is_settings(name: str) -> bool:
+    return name == SETTINGS_FILE
