@@ -19,13 +19,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from nasbo.history import History, Trial
+from nasbo.history import Trial, View
 from nasbo.space import Config, Subspace, Value
 from nasbo.space.parameter import value_key
 from nasbo.space.subspace import plain_text
 
-OWN_CAUSES = ("diverged", "invalid", "oom", "crashed", "killed", "timeout", "no result")
-"""Endings that a config may have caused. A lost node or a scheduler's stop says nothing of it."""
 MIN_FAILURES = 3
 SIGNIFICANCE = 0.05
 FIRST_PROBE = 4
@@ -115,13 +113,13 @@ class Region:
         return self.condition.holds(Point.of(subspace, config))
 
 
-def failing_regions(history: History) -> list[Region]:
+def failing_regions(history: View) -> list[Region]:
     """The regions to set aside, the most surprising first."""
-    failed = [t for t in history.configs if t.state == "failed" and t.cause in OWN_CAUSES]
-    finished = [t for t in history.configs if not t.is_open and t.value is not None]
+    failed = [t for t in history.trials if t.first.ending is not None and t.first.ending.blames]
+    finished = [t for t in history.trials if t.value is not None]
     if len(failed) < MIN_FAILURES or not finished:
         return []
-    points = {t.id: Point.of(history.subspace(t), t.config) for t in history.configs}
+    points = {t.id: Point.of(history.subspace(t), t.config) for t in history.trials}
     evidence = _Evidence(
         {trial.id: points[trial.id] for trial in failed},
         [points[trial.id] for trial in finished],
@@ -134,9 +132,9 @@ def failing_regions(history: History) -> list[Region]:
 
 
 def _region(
-    condition: Condition, failed: list[Trial], points: dict[int, Point], history: History
+    condition: Condition, failed: list[Trial], points: dict[int, Point], history: View
 ) -> Region:
-    inside = [trial for trial in history.configs if condition.holds(points[trial.id])]
+    inside = [trial for trial in history.trials if condition.holds(points[trial.id])]
     last = max(trial.round for trial in inside)
     n_probes = sum(trial.source == "probe" for trial in inside)
     return Region(condition, tuple(failed), last, n_probes)

@@ -41,7 +41,7 @@ def run_loop(
         for trial in trials:
             run_trial(search, trial, objective)
             if on_end:
-                on_end(search.history.trials[trial.id])
+                on_end(search.history.trial(trial.id))
     return search.history
 
 

@@ -49,7 +49,7 @@ def read_past(sweep: Sweep, space: Space) -> Past:
     held, history = read_history(open_named(sweep.warm_start))
     _check_objective(sweep, held)
     results, refusals, n_finished = [], [], 0
-    for trial in history.configs:
+    for trial in history.trials:
         if trial.state != "finished" or trial.value is None or not math.isfinite(trial.value):
             continue
         n_finished += 1

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from nasbo.history import History, Trial
+from nasbo.history import Trial, View
 
 
-def due_repeats(history: History) -> list[Trial]:
+def due_repeats(history: View) -> list[Trial]:
     """Trials of the best configs to be repeated now, each as often as it stands in the list.
 
     The best are those of the best means, so a config that was lucky once makes room for the next.
@@ -16,21 +16,21 @@ def due_repeats(history: History) -> list[Trial]:
     """
     if not history.repeating.repeats:
         return []
-    counts = Counter(trial.repeat_of for trial in history.repeats)
+    counts = Counter(run.trial for run in history.repeats)
     own = [
         trial
         for trial in history.ranked()
-        if trial.state == "finished" and trial.same_as is None and trial.source != "observed"
+        if trial.state == "finished" and trial.twin is None and trial.source != "observed"
     ]
     wanted, top = history.repeating.repeats, history.repeating.top
     return [trial for trial in own[:top] for _ in range(wanted - counts[trial.id])]
 
 
-def is_complete(history: History, budget: int) -> bool:
+def is_complete(history: View, budget: int) -> bool:
     """Whether all trials of the budget have ended, and all repeats that are due.
 
     A space that had no config left within that budget needs no more trials.
     """
     is_used_up = history.is_exhausted and budget <= (history.budget or budget)
     is_enough = is_used_up or history.n_ended >= budget
-    return is_enough and not history.open_trials and not due_repeats(history)
+    return is_enough and not history.open_runs and not due_repeats(history)

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from nasbo.errors import NasboError
-from nasbo.history import Trial, event
+from nasbo.history import Run, Trial
+from nasbo.history import events as ev
 from nasbo.loop import design_left, next_round_size
 from nasbo.methods import Suggestion
 from nasbo.repeats import due_repeats
@@ -58,7 +59,7 @@ class Rounds:
     Args:
         search: the history; trials that are open in it come first.
         schedule: when to decide on how many.
-        screen: tells of a trial, just before it would start, whether it ended without training
+        screen: tells of a run, just before it would start, whether it ended without training
             (the screen has then told the search so).
         cost: what a trial will cost, if anybody knows: within a round the dearest start first, so
             that the slots become free at about the same time.
@@ -68,7 +69,7 @@ class Rounds:
         self,
         search: Search,
         schedule: Schedule,
-        screen: Callable[[Trial], bool] = lambda trial: False,
+        screen: Callable[[Run], bool] = lambda run: False,
         cost: Callable[[Trial], float] = lambda trial: 0.0,
     ) -> None:
         self.search = search
@@ -76,7 +77,7 @@ class Rounds:
         self._screen = screen
         self._cost = cost
         self._waiting: deque[int] = deque()
-        self._queue(search.history.open_trials)
+        self._queue(search.history.open_numbers)
 
     @property
     def left(self) -> int | None:
@@ -103,28 +104,29 @@ class Rounds:
     def add(self, suggestions: list[Suggestion], seconds: float, unseen: Sequence[int]) -> None:
         """Queue what the method decided; nothing at all means that the space is used up."""
         if not suggestions:
-            self.search.record(event("exhausted"))
+            self.search.record(ev.Exhausted())
             return
-        self._queue(self.search.add_round(suggestions, seconds, unseen))
+        new = self.search.add_round(suggestions, seconds, unseen)
+        self._queue([trial.id for trial in new])
 
-    def _queue(self, trials: list[Trial]) -> None:
-        dearest_first = sorted(trials, key=lambda trial: (-self._cost(trial), trial.id))
-        self._waiting.extend(trial.id for trial in dearest_first)
+    def _queue(self, numbers: Sequence[int]) -> None:
+        trial = self.search.history.trial
+        self._waiting.extend(sorted(numbers, key=lambda n: (-self._cost(trial(n)), n)))
 
     def forget(self, numbers: Collection[int]) -> None:
-        """Leave trials out of the queue that somebody else runs."""
+        """Leave runs out of the queue that somebody else holds."""
         self._waiting = deque(number for number in self._waiting if number not in numbers)
 
-    def requeue(self, trial: Trial) -> None:
-        """Put a trial that was handed out, but could not run, to the front."""
-        self._waiting.appendleft(trial.id)
+    def requeue(self, number: int) -> None:
+        """Put a run that was handed out, but broke off, to the front."""
+        self._waiting.appendleft(number)
 
-    def next_trial(self) -> Trial | None:
-        """The trial to start now, if there is one."""
+    def next_run(self) -> Run | None:
+        """The run to start now, if there is one."""
         while self._waiting:
-            trial = self.search.history.trials[self._waiting.popleft()]
-            if trial.is_open and not self._screen(trial):
-                return trial
+            run = self.search.history.run(self._waiting.popleft())
+            if run.is_open and not self._screen(run):
+                return run
         return None
 
     def _repeat(self) -> bool:
@@ -134,11 +136,11 @@ class Rounds:
         """
         is_time = self.schedule.kind == "async" or self._round_is_over()
         due = due_repeats(self.search.history) if is_time else []
-        self._queue(self.search.repeat(*due))
+        self._queue([run.number for run in self.search.repeat(*due)])
         return bool(due)
 
     def _async_size(self, slots: int | None) -> int:
-        n_open = len(self.search.history.open_trials)
+        n_open = len(self.search.history.open_numbers)
         if slots is None:
             return max(design_left(self.search.history), 1)
         return max(slots - n_open, 0)
@@ -153,7 +155,7 @@ class Rounds:
         if not history.rounds:
             return True
         last = history.rounds[-1]
-        if not history.open_trials:
+        if not history.open_numbers:
             return True
         ended = sum(not t.is_open for t in history.trials if t.round == last.number)
         enough = math.ceil(self.schedule.share * last.size - 1e-9)  # 0.55 * 20 is not 11

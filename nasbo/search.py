@@ -17,19 +17,18 @@ from threadpoolctl import threadpool_limits
 from nasbo.errors import NasboError, shorten
 from nasbo.feasibility import failing_regions
 from nasbo.history import (
-    CAUSES,
-    FORMAT,
-    VALUES,
-    Event,
+    Ending,
     History,
     Mode,
+    Objectives,
+    Run,
     Trial,
     check_settings,
     config_key,
-    event,
     json_safe,
 )
-from nasbo.journal import Journal
+from nasbo.history import events as ev
+from nasbo.history.journal import Journal
 from nasbo.methods import Suggestion, make_method
 from nasbo.methods.feasible import first_allowed
 from nasbo.space import Config, Space, load_space
@@ -51,8 +50,8 @@ class Search:
         options: of the method, e.g. ``preset="paper"``.
     """
 
-    events: list[Event]
-    """All events so far, but for those of progress."""
+    events: list[ev.Event]
+    """All events so far."""
 
     def __init__(
         self,
@@ -62,79 +61,76 @@ class Search:
         seed: int = 0,
         journal: str | os.PathLike[str] | Journal | None = None,
         notes: Mapping[str, Any] | None = None,
-        past: Sequence[Event] = (),
+        past: Sequence[ev.Event] = (),
         limits: Callable[[Config], bool] | None = None,
         **options: Any,
     ) -> None:
         self.space = load_space(space)
-        self.history = History(self.space, mode)
+        objectives = Objectives.of(mode, (notes or {}).get("metric"))
+        self.history = History(self.space, objectives)
         self._method = make_method(method, self.space, seed, **options)
         if limits is not None:
             first_allowed(self.space, limits)  # an error before the first result, not after it
             self._method.limits = limits
-        self._settings = event(
-            "settings",
-            format=FORMAT,
+        self._settings = ev.Settings(
             space=self.space.fingerprint(),
             tree=json_safe(self.space.to_dict()),
             method=method,
-            mode=mode,
+            objectives=tuple({"metric": o.metric, "mode": o.mode} for o in objectives),
             seed=seed,
             options=json_safe(options),
-            predictions=VALUES,
-            **json_safe(notes or {}),
+            notes=json_safe(notes or {}),
         )
         if journal is not None and not isinstance(journal, Journal):
             journal = Journal(Path(journal))
         self.journal = journal
         self._returned: deque[int] = deque()
         self.events = []
-        self._begin(self.journal.events if self.journal else past)
+        self._begin(past)
 
-    def _begin(self, past: Sequence[Event]) -> None:
+    def _begin(self, past: Sequence[ev.Event]) -> None:
         try:
+            if self.journal is not None:
+                past = list(map(ev.Decoder(), self.journal.events))
             for item in past:
                 self._apply(item)
-            if past:
+            if self.history.settings is not None:
                 self._check_settings(self.history.settings)
         except BaseException:
             self.close()
             raise
         if not past:
             self.record(self._settings)
-        elif self.journal:
-            self.record(event("opened"))
-        self._returned.extend(trial.id for trial in self.history.open_trials)
+        elif self.journal is not None:
+            self.record(ev.Opened(), sync=False)
+        self._returned.extend(self.history.open_numbers)
 
-    def _check_settings(self, settings: Event) -> None:
+    def _check_settings(self, settings: ev.Settings) -> None:
         check_settings(settings, self.history)
         for name in ("method", "seed", "options"):
-            if settings.get(name) != self._settings[name]:
-                raise NasboError(
-                    f"the journal was begun with {name}={settings.get(name)!r}, "
-                    f"not {self._settings[name]!r}"
-                )
+            before, now = getattr(settings, name), getattr(self._settings, name)
+            if before != now:
+                raise NasboError(f"the journal was begun with {name}={before!r}, not {now!r}")
 
     def ask(self, n: int = 1) -> list[Trial]:
         """The next ``n`` trials to run; fewer only when the space has no untried config left."""
         if n < 1:
             raise NasboError(f"n >= 1 must hold, but got {n}")
-        again = [self._returned.popleft() for _ in range(min(n, len(self._returned)))]
-        waiting = [self.history.trials[number] for number in again]
-        if len(waiting) < n:
-            waiting += self.open_round(n - len(waiting))
-        for trial in waiting:
-            self.start(trial)
-        return [trial.copy() for trial in waiting]
+        numbers = [self._returned.popleft() for _ in range(min(n, len(self._returned)))]
+        if len(numbers) < n:
+            numbers += [trial.id for trial in self.open_round(n - len(numbers))]
+        for number in numbers:
+            self.start(number)
+        return [self.history.trial(number).copy() for number in numbers]
 
     @property
     def n_returned(self) -> int:
-        """How many trials of an interrupted run ``ask`` hands out before new ones."""
+        """How many runs of an interrupted search ``ask`` hands out before new ones."""
         return len(self._returned)
 
-    def start(self, trial: Trial) -> None:
-        """Note that a trial is handed out to be run."""
-        self.record(event("started", trial=trial.id))
+    def start(self, run: Run | Trial | int) -> None:
+        """Note that a run is handed out to a worker."""
+        self.record(ev.Started(run=_number_of(run)))
 
     def open_round(self, n: int) -> list[Trial]:
         """Have the method decide on ``n`` trials and write them down; none is started."""
@@ -161,25 +157,20 @@ class Search:
         Args:
             suggestions: what was decided.
             seconds: what the decision took.
-            unseen: trials whose results the decision did not see; default those open now.
+            unseen: runs whose results the decision did not see; default those open now.
         """
         if not suggestions:
             return []
-        number, first = len(self.history.rounds), len(self.history.trials)
-        if unseen is None:
-            unseen = [trial.id for trial in self.history.open_trials]
-        opened = event(
-            "round",
+        number, first = len(self.history.rounds), self.history.n_runs
+        opened = ev.RoundOpened(
             round=number,
             size=len(suggestions),
-            unseen=list(unseen),
+            unseen=tuple(self.history.open_numbers if unseen is None else unseen),
             seconds=round(seconds, 4),
+            set_aside=tuple(map(str, failing_regions(self.history))),
         )
-        if regions := failing_regions(self.history):
-            opened["set_aside"] = [str(region) for region in regions]
-        lines = [
-            event(
-                "suggested",
+        new = [
+            ev.Suggested(
                 trial=first + place,
                 round=number,
                 source=suggestion.source,
@@ -189,12 +180,12 @@ class Search:
             )
             for place, suggestion in enumerate(suggestions)
         ]
-        self.record(opened, *lines)
-        return self.history.trials[first:]
+        self.record(opened, *new)
+        return [self.history.trial(one.trial) for one in new]
 
     def tell(
         self,
-        trial: Trial | int,
+        trial: Trial | Run | int,
         value: float | None = None,
         *,
         error: str | None = None,
@@ -207,47 +198,61 @@ class Search:
         A value that is not finite counts as ``error="diverged"``. ``error="stopped"`` may come
         with the value that the trial had.
 
+        Args:
+            trial: that ``ask`` gave, a run of it, or the number of either.
+            value: of the metric.
+            error: one of ``CAUSES``.
+            metrics: what else was measured.
+            message: why it ended.
+            step: at which it ended.
+
         Raises:
             NasboError: no such trial, or it was told before.
         """
-        known = self._open_trial(trial)
-        cause, value = _cause_of(value, error)
-        details = json_safe(metrics or {})
-        if cause is None:
-            ending = event("finished", trial=known.id, value=value, metrics=details)
-        else:
-            ending = event("failed", trial=known.id, cause=cause, value=value)
-        self.record({**ending, "step": step, "message": message})
-
-    def answer(self, trial: Trial, twin: Trial) -> None:
-        """End a trial with the result of another one that trained the same network."""
-        known = self._open_trial(trial)
-        first = twin.id if twin.same_as is None else twin.same_as
-        ending = event("finished", trial=known.id, value=twin.value, metrics=twin.metrics)
-        words = f"the same network as trial {first}"
-        self.record({**ending, "step": twin.step, "same_as": first, "message": words})
-
-    def repeat(self, *trials: Trial) -> list[Trial]:
-        """Have the configs of trials trained again, with other seeds.
-
-        The new trials are outside the budget; their values enter the means of the first ones.
-        """
-        first = len(self.history.trials)
-        for trial in trials:
-            if trial.state == "failed" or trial.repeat_of is not None:
-                raise NasboError(f"a trial that failed, or a repeat, is not repeated: {trial.id}")
+        ending, value = _ending_of(value, error)
         self.record(
-            *(
-                event("repeated", trial=number, of=trial.id)
-                for number, trial in enumerate(trials, start=first)
+            ev.Ended(
+                run=self._open_number(trial),
+                ending=ending,
+                value=value,
+                metrics=json_safe(metrics or {}),
+                step=step,
+                message=message,
             )
         )
-        return self.history.trials[first:]
 
-    def requeue(self, trial: Trial | int, cause: str, message: str = "") -> None:
-        """Note that a running trial broke off and is to be run again under its own number."""
-        known = self._open_trial(trial)
-        self.record(event("requeued", trial=known.id, cause=cause, message=message))
+    def answer(self, trial: Trial | Run | int, twin: Trial) -> None:
+        """End a trial with the result of another one that trained the same network."""
+        first = twin.id if twin.twin is None else twin.twin
+        self.record(
+            ev.Ended(
+                run=self._open_number(trial),
+                ending=Ending.FINISHED,
+                value=twin.value,
+                metrics=dict(twin.metrics),
+                step=twin.step,
+                message=f"the same network as trial {first}",
+                twin=first,
+            )
+        )
+
+    def repeat(self, *trials: Trial) -> list[Run]:
+        """Have the configs of trials trained again, with other seeds.
+
+        The new runs are outside the budget; their values enter the means of their trials.
+        """
+        for trial in trials:
+            if trial.state == "failed":
+                raise NasboError(f"a trial that failed is not repeated: {trial.id}")
+        first = self.history.n_runs
+        new = [ev.Repeated(trial=t.id, run=number) for number, t in enumerate(trials, start=first)]
+        self.record(*new)
+        return [self.history.run(one.run) for one in new]
+
+    def requeue(self, trial: Trial | Run | int, cause: str, message: str = "") -> None:
+        """Note that a run broke off and is to be begun again under its own number."""
+        number = self._open_number(trial)
+        self.record(ev.Requeued(run=number, ending=Ending.of(cause), message=message))
 
     def observe(self, config: Config, value: float) -> None:
         """Take in a result from elsewhere: it counts towards its subspace's design."""
@@ -255,9 +260,8 @@ class Search:
         if not math.isfinite(value):
             raise NasboError(f"an observed value must be finite, got {value}")
         self.record(
-            event(
-                "observed",
-                trial=len(self.history.trials),
+            ev.Observed(
+                trial=self.history.n_runs,
                 config=config,
                 subspace=self.space.subspace_of(config).index,
                 value=value,
@@ -265,20 +269,16 @@ class Search:
         )
 
     def report(
-        self, trial: Trial | int, step: int, value: float | None, metrics: Mapping[str, Any]
+        self, trial: Trial | Run | int, step: int, value: float | None, metrics: Mapping[str, Any]
     ) -> None:
         """Note how far a running trial is; not forced to disk, as a restart reports again."""
-        known = self._open_trial(trial)
-        self.record(
-            event(
-                "reported",
-                trial=known.id,
-                step=step,
-                value=json_safe(value),
-                metrics=json_safe(metrics),
-            ),
-            sync=False,
+        measured = ev.Reported(
+            run=self._open_number(trial),
+            step=step,
+            value=json_safe(value),
+            metrics=json_safe(metrics),
         )
+        self.record(measured, sync=False)
 
     @property
     def best(self) -> Trial:
@@ -296,19 +296,18 @@ class Search:
         """Whether a config was suggested or observed before."""
         return config_key(self.space.canonical(config)) in self.history.keys
 
-    def record(self, *events: Event, sync: bool = True) -> None:
+    def record(self, *events: ev.Event, sync: bool = True) -> None:
         """Write events to the journal, then to the history: what is known is on disk."""
         if not events:
             return
         if self.journal:
-            self.journal.append(*events, sync=sync)
+            self.journal.append(*(item.to_json() for item in events), sync=sync)
         for item in events:
             self._apply(item)
 
-    def _apply(self, item: Event) -> None:
+    def _apply(self, item: ev.Event) -> None:
         self.history.apply(item)
-        if item["event"] != "reported":  # progress is for onlookers, methods do without
-            self.events.append(item)
+        self.events.append(item)
 
     def close(self) -> None:
         """Give the journal back to other processes."""
@@ -326,14 +325,24 @@ class Search:
     ) -> None:
         self.close()
 
-    def _open_trial(self, trial: Trial | int) -> Trial:
-        number = trial.id if isinstance(trial, Trial) else trial
-        if not 0 <= number < len(self.history.trials):
+    def _open_number(self, trial: Trial | Run | int) -> int:
+        """The number of an open run: of a trial, its first one that is open."""
+        number = _number_of(trial)
+        if not 0 <= number < self.history.n_runs:
             raise NasboError(f"there is no trial {number}")
-        known = self.history.trials[number]
-        if not known.is_open:
-            raise NasboError(f"trial {number} has been told before: it is {known.state}")
-        return known
+        if isinstance(trial, Trial):
+            known = self.history.trial(number)
+            number = next((run.number for run in known.runs if run.is_open), number)
+        if not self.history.is_open(number):
+            state = self.history.run(number).state
+            raise NasboError(f"trial {number} has been told before: it is {state}")
+        return number
+
+
+def _number_of(trial: Trial | Run | int) -> int:
+    if isinstance(trial, Trial):
+        return trial.id
+    return trial.number if isinstance(trial, Run) else trial
 
 
 def _number(value: Any) -> float:
@@ -345,12 +354,11 @@ def _number(value: Any) -> float:
         raise NasboError(f"a value must be a number, got {shorten(value)}") from error
 
 
-def _cause_of(value: float | None, error: str | None) -> tuple[str | None, float | None]:
-    if error is not None and error not in CAUSES:
-        raise NasboError(f"error must be one of {', '.join(CAUSES)}, got {error!r}")
+def _ending_of(value: float | None, error: str | None) -> tuple[Ending, float | None]:
+    ending = Ending.FINISHED if error is None else Ending.of(error)
     if value is None and error is None:
         raise NasboError("tell needs a value or an error")
     number = None if value is None else _number(value)
     if number is not None and not math.isfinite(number):
-        return error or "diverged", None
-    return error, number
+        return (Ending.DIVERGED if error is None else ending), None
+    return ending, number

@@ -16,7 +16,8 @@ from rich.text import Text
 
 from nasbo.errors import SweepError
 from nasbo.forecast import draw_forecast, sweep_length
-from nasbo.history import Event, History, Repeating, event
+from nasbo.history import History, Repeating
+from nasbo.history.events import Budget, Event, RepeatsChanged
 from nasbo.job import sweep_name
 from nasbo.past import read_past
 from nasbo.plan import (
@@ -201,7 +202,7 @@ def resume_sweep(
     _check_trainer(folder, sweep)
     check_provenance(folder, sweep, display.console)
     if repeating is not None:
-        change = event("repeating", repeats=repeating.repeats, top=repeating.top)
+        change = RepeatsChanged(repeats=repeating.repeats, top=repeating.top)
         _note(folder, sweep, space, change)
     _, history = read_history(folder)
     budget = n_trials or history.budget or sweep.trials
@@ -211,7 +212,7 @@ def resume_sweep(
         )
     if is_complete(history, budget):
         if budget != (history.budget or sweep.trials):
-            history = _note(folder, sweep, space, event("budget", trials=budget))
+            history = _note(folder, sweep, space, Budget(trials=budget))
         ended = f"{shown(folder)}: has finished, {history.n_ended} of {budget} trials have ended"
         display.console.print(ended)
         _conclude(folder, sweep, history, display.console)

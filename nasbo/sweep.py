@@ -15,7 +15,7 @@ from typing import Any
 from nasbo.errors import NasboError, SpaceError, SweepError
 from nasbo.feasibility import failing_regions
 from nasbo.history import History, Mode, Trial, replay
-from nasbo.journal import read_events, write_durably
+from nasbo.history.journal import read_events, write_durably
 from nasbo.limits import Limits, parse_limits
 from nasbo.repeats import is_complete
 from nasbo.space import Space, find_space_file, load_space
@@ -358,7 +358,7 @@ def status(folder: Path) -> dict[str, Any]:
         "causes": dict(history.cause_counts()),
         "retries": dict(history.retry_counts()),
         "fallbacks": sum(trial.source == "fallback" for trial in history.trials),
-        "repeats": dict(Counter(trial.cause or trial.state for trial in history.repeats)),
+        "repeats": dict(Counter(run.cause or run.state for run in history.repeats)),
         "rounds": len(history.rounds),
         "set_aside": [
             f"{region}; tried again in round {region.next_probe}"
@@ -383,9 +383,9 @@ def _best(trial: Trial) -> dict[str, Any]:
     return {
         "trial": trial.id,
         "value": trial.value,
-        "values": trial.values,
+        "values": list(trial.values),
         "config": trial.config,
-        "metrics": trial.metrics,
+        "metrics": dict(trial.metrics),
     }
 
 

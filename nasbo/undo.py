@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nasbo.errors import JournalError, NasboError, SweepError
-from nasbo.journal import write_durably
+from nasbo.history.journal import write_durably
 from nasbo.storage.lease import NAME as LEASE_FILE
 from nasbo.storage.mirror import JOURNAL_FILE, place_of
 from nasbo.storage.segments import FOLDER as SEGMENTS

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import threading
 from typing import Any
 
 import numpy as np
@@ -10,52 +12,55 @@ import pytest
 import torch
 
 from nasbo.errors import JournalError, NasboError
-from nasbo.history import (
-    CAUSES,
-    FORMAT,
-    Attempt,
-    History,
-    Mode,
-    config_key,
-    event,
-    json_safe,
-    replay,
+from nasbo.history import CAUSES, Attempt, History, Mode, config_key, json_safe
+from nasbo.history.events import (
+    Budget,
+    Decoder,
+    Event,
+    Observed,
+    Opened,
+    RoundOpened,
+    Settings,
+    Suggested,
+    from_json,
 )
 from nasbo.space import Space, load_space
+from tests.events import failed, finished, reported, requeued, started
 
 SPACE = load_space({"x": {"type": "float", "range": [0, 1]}})
 
 
-def _settings(mode: Mode = "min", space: Space = SPACE) -> dict[str, Any]:
-    return event("settings", format=FORMAT, space=space.fingerprint(), mode=mode)
+def _settings(mode: Mode = "min", space: Space = SPACE) -> Settings:
+    objectives = ({"metric": "value", "mode": mode},)
+    return Settings(space=space.fingerprint(), method="random", objectives=objectives, seed=0)
 
 
 def _history(
     n: int, mode: Mode = "min", endings: dict[int, dict[str, Any]] | None = None
 ) -> History:
-    events = [_settings(mode), event("round", round=0, size=n, unseen=[], seconds=0.1)]
+    events: list[Event] = [_settings(mode), RoundOpened(round=0, size=n, seconds=0.1)]
     for number in range(n):
         config = {"x": number / 10}
-        events.append(
-            event("suggested", trial=number, round=0, source="design", subspace=0, config=config)
-        )
+        events.append(Suggested(trial=number, round=0, source="design", subspace=0, config=config))
     for number, ending in (endings or {}).items():
-        events.append(event("started", trial=number))
-        kind = "failed" if "cause" in ending else "finished"
-        events.append(event(kind, trial=number, **ending))
-    return replay(SPACE, mode, events)
+        events.append(started(number))
+        events.append((failed if "cause" in ending else finished)(number, **ending))
+    history = History(SPACE, mode)
+    for item in events:
+        history.apply(item)
+    return history
 
 
 def test_states_and_counts() -> None:
     history = _history(4, endings={0: {"value": 2.0}, 2: {"cause": "crashed", "message": "boom"}})
-    history.apply(event("started", trial=1))
+    history.apply(started(1))
     assert [t.state for t in history.trials] == ["finished", "running", "failed", "waiting"]
     assert (history.n_suggested, history.n_ended) == (4, 2)
-    assert [t.id for t in history.open_trials] == [1, 3]
+    assert [run.number for run in history.open_runs] == [1, 3]
     assert history.cause_counts() == {"crashed": 1}
     assert history.trials[2].message == "boom"
     assert history.rounds[0].size == 4
-    history.apply(event("requeued", trial=1, cause="killed"))
+    history.apply(requeued(1, "killed"))
     assert history.trials[1].state == "waiting"
     assert len(history.trials[1].attempts) == 1
 
@@ -73,12 +78,13 @@ def test_best_follows_the_mode(mode: Mode, best: int) -> None:
     assert history.best.id == best
 
 
-def test_first_of_equals_is_best_and_stopped_counts() -> None:
+def test_first_of_equals_is_best_and_stopped_does_not_count() -> None:
     history = _history(3, endings={2: {"value": 1.0}, 1: {"value": 1.0}})
     assert history.best is not None
     assert history.best.id == 1
-    history.apply(event("failed", trial=0, cause="stopped", value=0.5, step=3))
-    assert (history.best.id, history.best.value, history.best.step) == (0, 0.5, 3)
+    history.apply(failed(0, "stopped", value=0.5, step=3))
+    assert history.best.id == 1, "what was stopped at step 3 is no full result"
+    assert (history.trials[0].value, history.trials[0].first.value) == (None, 0.5)
 
 
 def test_best_so_far_follows_the_ends() -> None:
@@ -104,7 +110,6 @@ def test_rows_rule_of_endings() -> None:
         ("finished", 1): -7.0,
         ("diverged", 2): -7.0,
         ("invalid", 3): -7.0,
-        ("stopped", 2 + CAUSES.index("stopped")): -3.0,
     }
     assert [trial.id for trial, _ in history.rows()] == sorted(t.id for t, _ in history.rows())
 
@@ -116,7 +121,7 @@ def test_rows_need_a_value() -> None:
 
 def test_observed_results_are_apart_from_the_budget() -> None:
     history = _history(1)
-    history.apply(event("observed", trial=1, config={"x": 0.9}, subspace=0, value=0.0))
+    history.apply(Observed(trial=1, config={"x": 0.9}, subspace=0, value=0.0))
     assert (history.n_suggested, history.n_ended) == (1, 0)
     assert history.design_counts() == {0: 2}
     assert [t.id for t in history.suggested] == [0]
@@ -126,24 +131,88 @@ def test_observed_results_are_apart_from_the_budget() -> None:
 @pytest.mark.parametrize(
     ("bad", "words"),
     [
-        (event("finished", trial=0, value=1.0), "trial 0 has ended already"),
-        (event("failed", trial=0, cause="lost"), "trial 0 has ended already"),
-        (event("started", trial=2), "no trial 2: there are 2"),
-        (event("started", trial=-1), "no trial -1"),
-        (event("started", trial="0"), "no trial '0'"),
-        (event("suggested", trial=5, config={}, subspace=0, source="design", round=0), "number 2"),
-        (event("dreamt"), "unknown event 'dreamt'"),
-        ({}, "unknown event None"),
-        (event("settings", format=99, mode="min"), "format 99"),
+        (finished(0, 1.0), "run 0 has ended already"),
+        (failed(0, "lost"), "run 0 has ended already"),
+        (started(2), "no trial 2: there are 2"),
+        (started(-1), "no trial -1"),
+        (started("0"), "no trial '0'"),  # type: ignore[arg-type]
+        (Suggested(trial=5, config={}, subspace=0, source="design", round=0), "number 2"),
         (_settings("max"), "mode 'max', not 'min'"),
         (_settings(space=load_space("svm")), "another search space"),
     ],
 )
-def test_events_that_cannot_be(bad: dict[str, Any], words: str) -> None:
+def test_events_that_cannot_be(bad: Event, words: str) -> None:
     history = _history(2, endings={0: {"value": 1.0}})
     with pytest.raises(JournalError, match=words):
         history.apply(bad)
     assert len(history.trials) == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ({"event": "dreamt"}, "unknown event 'dreamt'"),
+        ({}, "unknown event None"),
+        ({"event": "settings", "format": 99, "mode": "min"}, "format 99"),
+        ({"event": "started"}, "'started' cannot be read: .*'run'"),
+        ({"event": "ended", "run": 0, "ending": "eaten"}, "cannot be read: .*got 'eaten'"),
+    ],
+)
+def test_lines_that_cannot_be(line: dict[str, Any], words: str) -> None:
+    with pytest.raises(JournalError, match=words):
+        Decoder()(line)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        _settings(),
+        Opened(),
+        RoundOpened(round=1, size=2, unseen=(0, 1), seconds=0.5, set_aside=("x >= 1",)),
+        requeued(3, "oom", message="too large"),
+        reported(3, 2, None, metrics={"loss": None}),
+        failed(3, "no result", step=4),
+        finished(3, 0.5, twin=1, metrics={"a": 1}),
+    ],
+)
+def test_events_come_back_from_json(event: Event) -> None:
+    line = json.loads(json.dumps(event.to_json()))
+    assert from_json(line) == event
+    assert Decoder()(line) == event
+
+
+def test_snapshots_do_not_change() -> None:
+    history = _history(3, endings={0: {"value": 1.0}})
+    before = history.snapshot()
+    history.apply(started(1))
+    history.apply(finished(1, 0.5))
+    assert [trial.state for trial in before.trials] == ["finished", "waiting", "waiting"]
+    assert (before.best, before.n_ended) == (before.trials[0], 1)
+    assert history.best is history.trials[1]
+    assert before.run(2).is_open
+
+
+def test_a_snapshot_can_be_taken_while_events_come_in() -> None:
+    """Displays read from a thread of their own, as the main thread belongs to Tune."""
+    history, errors, is_done = _history(400), list[BaseException](), threading.Event()
+
+    def look() -> None:
+        while not is_done.is_set():
+            try:
+                view = history.snapshot()
+                assert len(view.open_runs) + view.n_ended == 400
+                assert view.state_counts().total() == 400
+            except BaseException as error:
+                errors.append(error)
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    for number in range(400):
+        history.apply(started(number))
+        history.apply(finished(number, float(number)))
+    is_done.set()
+    thread.join()
+    assert not errors
 
 
 def test_mode_is_checked() -> None:
@@ -154,10 +223,10 @@ def test_mode_is_checked() -> None:
 def test_reports_make_a_curve() -> None:
     history = _history(1)
     for step, value in ((1, 0.5), (2, None), (3, 0.7)):
-        history.apply(event("reported", trial=0, step=step, value=value, metrics={"loss": step}))
+        history.apply(reported(0, step, value, metrics={"loss": step}))
     trial = history.trials[0]
     assert (trial.curve, trial.step, trial.metrics) == ([(1, 0.5), (3, 0.7)], 3, {"loss": 3})
-    history.apply(event("budget", trials=9))
+    history.apply(Budget(trials=9))
     assert history.budget == 9
 
 
@@ -198,35 +267,31 @@ def test_copies_do_not_touch_the_history() -> None:
     assert history.subspace(copy).index == 0
 
 
-def _at(time: float, kind: str, **fields: Any) -> dict[str, Any]:
-    return {**event(kind, **fields), "time": time}
-
-
-def _interrupted(*opened: dict[str, Any]) -> History:
+def _interrupted(*opened: Event) -> History:
     """Two trials run at once; the driver dies at 130, and one an hour later begins them again."""
     history = _history(3)
     for item in (
-        _at(100, "started", trial=0),
-        _at(110, "started", trial=1),
-        _at(130, "reported", trial=0, step=1, value=0.5, metrics={}),
+        started(0, time=100),
+        started(1, time=110),
+        reported(0, 1, 0.5, time=130),
         *opened,
-        _at(3701, "started", trial=0),
-        _at(3702, "started", trial=1),
-        _at(3761, "finished", trial=0, value=1.0),
+        started(0, time=3701),
+        started(1, time=3702),
+        finished(0, 1.0, time=3761),
     ):
         history.apply(item)
     return history
 
 
-@pytest.mark.parametrize("opened", [[_at(3700, "opened")], []], ids=["opened", "old journal"])
-def test_attempts_end_with_their_driver(opened: list[dict[str, Any]]) -> None:
+@pytest.mark.parametrize("opened", [[Opened(time=3700)], []], ids=["opened", "old journal"])
+def test_attempts_end_with_their_driver(opened: list[Event]) -> None:
     history = _interrupted(*opened)
     first, second, _ = history.trials
-    assert first.attempts == [Attempt(100, 130), Attempt(3701, 3761)]
-    assert second.attempts == [Attempt(110, 130), Attempt(3702)]
+    assert first.attempts == (Attempt(100, 130), Attempt(3701, 3761))
+    assert second.attempts == (Attempt(110, 130), Attempt(3702))
     assert (first.seconds, second.seconds) == (90, 20)
     assert (first.started_at, first.ended_at) == (100, 3761)
-    assert second.spans(3800) == [(110, 130), (3702, 3800)]
+    assert second.first.spans(3800) == [(110, 130), (3702, 3800)]
     assert history.gaps == [(130, 3700 if opened else 3701)]
     assert history.last_time == 3761
 
@@ -234,36 +299,36 @@ def test_attempts_end_with_their_driver(opened: list[dict[str, Any]]) -> None:
 def test_attempts_end_where_a_trial_is_begun_again() -> None:
     history = _history(1)
     for item in (
-        _at(10, "started", trial=0),
-        _at(15, "requeued", trial=0, cause="oom"),
-        _at(50, "started", trial=0),
-        _at(57, "failed", trial=0, cause="crashed"),
+        started(0, time=10),
+        requeued(0, "oom", time=15),
+        started(0, time=50),
+        failed(0, "crashed", time=57),
     ):
         history.apply(item)
     trial = history.trials[0]
-    assert trial.attempts == [Attempt(10, 15), Attempt(50, 57)]
-    assert (trial.seconds, trial.current, history.gaps) == (12, None, [])
+    assert trial.attempts == (Attempt(10, 15), Attempt(50, 57))
+    assert (trial.seconds, trial.first.current, history.gaps) == (12, None, [])
 
 
 def test_a_trial_that_is_told_later_ran_on() -> None:
     """Ask and tell: the journal was closed in between, but the training was not."""
     history = _history(1)
-    for item in (_at(10, "started", trial=0), _at(500, "opened")):
+    for item in (started(0, time=10), Opened(time=500)):
         history.apply(item)
-    assert history.trials[0].attempts == [Attempt(10, 10)]
-    history.apply(_at(501, "finished", trial=0, value=1.0))
-    assert history.trials[0].attempts == [Attempt(10, 501)]
+    assert history.trials[0].attempts == (Attempt(10, 10),)
+    history.apply(finished(0, 1.0, time=501))
+    assert history.trials[0].attempts == (Attempt(10, 501),)
     assert history.gaps == []
     twin = _history(1)
-    ending = _at(501, "finished", trial=0, value=1.0, same_as=0)
-    for item in (_at(10, "started", trial=0), _at(500, "opened"), ending):
+    ending = finished(0, 1.0, twin=0, time=501)
+    for item in (started(0, time=10), Opened(time=500), ending):
         twin.apply(item)
     assert twin.trials[0].seconds == 0
 
 
 def test_a_clock_that_goes_back_does_no_harm() -> None:
     history = _history(1)
-    history.apply(_at(100, "started", trial=0))
-    assert history.trials[0].spans(50) == [(100, 100)]
-    history.apply(_at(90, "finished", trial=0, value=1.0))
+    history.apply(started(0, time=100))
+    assert history.trials[0].first.spans(50) == [(100, 100)]
+    history.apply(finished(0, 1.0, time=90))
     assert history.trials[0].seconds == 0

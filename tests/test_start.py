@@ -13,7 +13,7 @@ from rich.console import Console
 
 from nasbo.cli import cli
 from nasbo.errors import NasboError, SweepError
-from nasbo.history import event
+from nasbo.history.events import Budget
 from nasbo.plan import PLACEMENT
 from nasbo.report.study import open_study
 from nasbo.search import Search
@@ -137,7 +137,7 @@ def test_more_trials_extend_a_sweep_and_fewer_take_none_away(
     assert again(12) == 0
     assert [n_trials for _, n_trials in runs] == [12]
     with Search("simulation", "random", journal=folder / JOURNAL_FILE) as search:
-        search.record(event("budget", trials=20))  # as `nasbo resume --trials 20` does
+        search.record(Budget(trials=20))  # as `nasbo resume --trials 20` does
     assert again(12) == again(5) == again(20) == again(21) == 0
     assert [n_trials for _, n_trials in runs] == [12, 20, 20, 20, 21]
     assert "goes on to its 20 trials; trials = 5 takes none away" in console.export_text()

@@ -165,7 +165,7 @@ def test_status(folder: Path) -> None:
     counts = {key: found[key] for key in ("n_trials", "finished", "running", "failed", "rounds")}
     assert counts == {"n_trials": 12, "finished": 5, "running": 0, "failed": 2, "rounds": 1}
     assert found["causes"] == {"crashed": 1, "stopped": 1}
-    assert (found["best"]["trial"], found["best"]["value"]) == (6, -1.0)
+    assert (found["best"]["trial"], found["best"]["value"]) == (0, 0.0)
     assert json.loads(json.dumps(found)) == found
     with Search("svm", method="random", journal=folder / JOURNAL_FILE) as search:
         assert status(folder)["state"] == "running"
@@ -195,7 +195,8 @@ def test_export(folder: Path) -> None:
     assert float(rows[3]["value"]) == 3.0
     assert rows[3]["attempts"] == "1"
     assert float(rows[3]["seconds"]) < 60
-    assert best_of(folder).config["kernel"] == rows[6]["kernel"]
+    assert (rows[6]["value"], rows[6]["n_values"]) == ("-1.0", "0"), "stopped early"
+    assert best_of(folder).config["kernel"] == rows[0]["kernel"]
 
 
 def test_export_of_lists(tmp_path: Path) -> None:

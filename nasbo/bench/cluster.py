@@ -174,7 +174,7 @@ class Simulation:
             self._count(next_s - self._now)
             self._now = next_s
             while self._running and self._running[0][0] <= self._now:
-                self._end(self._search.history.trials[heapq.heappop(self._running)[1]])
+                self._end(self._search.history.trial(heapq.heappop(self._running)[1]))
                 on_end()
         return self._close()
 
@@ -194,7 +194,7 @@ class Simulation:
 
     def _think(self, n: int) -> None:
         history = self._search.history
-        unseen = [trial.id for trial in history.open_trials]
+        unseen = history.open_numbers
         began = cpu_seconds()
         suggestions = self._method.suggest(history, n)
         charged = self._cluster.suggestion_s
@@ -204,10 +204,11 @@ class Simulation:
 
     def _start_trials(self) -> None:
         while len(self._running) < self._cluster.workers:
-            trial = self._rounds.next_trial()
-            if trial is None:
+            run = self._rounds.next_run()
+            if run is None:
                 return
-            self._search.start(trial)
+            self._search.start(run)
+            trial = self._search.history.trial(run.number)
             lasts = self._cluster.durations.of(trial, self._search.space)
             heapq.heappush(self._running, (self._now + lasts, trial.id))
             self.course.handed_out_s = self._now

@@ -7,6 +7,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from nasbo.history import Ending
+from nasbo.history.events import Ended
 from nasbo.search import Search
 
 
@@ -34,11 +36,7 @@ def measure_journal(folder: Path, n_trials: int = 10_000, n_timed: int = 300) ->
         each = [_one_trial(search) for _ in range(n_timed)]
         while len(search.history.trials) < n_trials:
             trials = search.open_round(500)
-            endings = [
-                {"event": "finished", "trial": t.id, "value": 0.5, "time": 0.0, "metrics": {}}
-                for t in trials
-            ]
-            search.record(*endings)
+            search.record(*(Ended(run=t.id, ending=Ending.FINISHED, value=0.5) for t in trials))
     begin = time.perf_counter()
     with Search("nas_cifar10", method="random", journal=path) as search:
         open_s = time.perf_counter() - begin

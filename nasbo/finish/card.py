@@ -70,7 +70,7 @@ def _told(finalist: Finalist) -> dict[str, Any]:
         "search_trial": finalist.trial.info.get("search_trial"),
         "search_values": finalist.trial.info.get("search_values"),
         "values": finalist.values,
-        "trainings": [one.metrics for one in finalist.trainings],
+        "trainings": [dict(one.metrics) for one in finalist.trainings],
         "facts": finalist.facts,
         "config": finalist.trial.config,
     }
@@ -114,9 +114,9 @@ def _numbers(best: Finalist, facts: Mapping[str, Any]) -> Iterable[str]:
     yield f"- {facts['search_metric']} in the search: {mean_text(searched)}"
     yield f"- {facts['metric']} of the finished network: {mean_text(best.values)}"
     for training in best.trainings:
-        seed = training.metrics.get("trial_seed", f"of trial {training.id}")
-        yield f"  - seed {seed}: {training.values[0]:.6f}"
-    first = best.trainings[0].metrics.get("trial_seed", f"of trial {best.trainings[0].id}")
+        seed = training.metrics.get("trial_seed", f"of trial {training.number}")
+        yield f"  - seed {seed}: {training.value:.6f}"
+    first = best.trainings[0].metrics.get("trial_seed", f"of trial {best.trainings[0].number}")
     yield (
         f"- the files here, and the numbers that come again from them, are those of the first of "
         f"these {len(best.trainings)} trainings, seed {first}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from nasbo.history import Trial
+from nasbo.history import Run, Trial
 
 
 @dataclass(frozen=True)
@@ -21,10 +21,10 @@ class Finalist:
 
     rank: int
     trial: Trial
-    trainings: list[Trial]
+    trainings: list[Run]
     facts: dict[str, Any]
 
     @property
     def values(self) -> list[float]:
         """The final metric of each training."""
-        return [trial.values[0] for trial in self.trainings]
+        return [run.value for run in self.trainings if run.value is not None]

@@ -71,7 +71,7 @@ def choose_finalists(history: History, trainer: Trainer, top: int) -> list[Trial
     """The best finished trials of different networks, best first."""
     chosen: dict[str, Trial] = {}
     for trial in history.ranked():
-        if trial.state == "finished" and trial.same_as is None:
+        if trial.state == "finished" and trial.twin is None:
             known = trainer.fingerprint
             chosen.setdefault(known(trial.config) if known else str(trial.id), trial)
     return list(chosen.values())[:top]
@@ -162,16 +162,15 @@ def _queue(search: Search, finalists: list[Trial], seeds: int, final: Path) -> N
     """Write the finalists down, and so many repeats of each that there are enough trainings."""
     if not search.history.trials:
         search.add_round([_suggestion(trial) for trial in finalists], 0.0)
-    firsts = search.history.configs
+    firsts = search.history.trials
     if [trial.config for trial in firsts] != [trial.config for trial in finalists]:
         raise SweepError(
             f"{shown(final)} holds other finalists than the sweep has now: give the same --top, "
             f"or remove {shown(final)}"
         )
     for trial in firsts:
-        n_known = sum(repeat.repeat_of == trial.id for repeat in search.history.repeats)
         if trial.state != "failed":
-            search.repeat(*[trial] * (seeds - 1 - n_known))
+            search.repeat(*[trial] * (seeds - 1 - len(trial.repeats)))
 
 
 def _suggestion(trial: Trial) -> Suggestion:

@@ -24,8 +24,7 @@ from nasbo.finish.finalists import (
     open_search,
     prepare_final,
 )
-from nasbo.history import History, Trial, json_safe
-from nasbo.journal import read_events
+from nasbo.history import History, Run, json_safe
 from nasbo.limits import numbers_of
 from nasbo.plan import check_options, check_provenance, prepare_data, provenance_of
 from nasbo.repeats import is_complete
@@ -33,7 +32,6 @@ from nasbo.start import EXIT_CODES, Display, run_in_words
 from nasbo.storage.mirror import place_of, push, shown
 from nasbo.storage.trial_files import TrialFiles
 from nasbo.sweep import (
-    JOURNAL_FILE,
     SETTINGS_FILE,
     Sweep,
     read_history,
@@ -110,36 +108,34 @@ def _export_all(final: Path, sweep: Sweep, trainer: Trainer, console: Console) -
             highlight=False,
         )
     found = []
-    for rank, trial in enumerate(history.configs, start=1):
-        repeats = [repeat for repeat in history.repeats if repeat.repeat_of == trial.id]
-        trainings = [one for one in (trial, *repeats) if one.state == "finished"]
+    for rank, trial in enumerate(history.trials, start=1):
+        trainings = [run for run in trial.runs if run.state == "finished"]
         if not trainings:
             console.print(f"finalist {rank} is left out: {trial.cause} {trial.message}")
             continue
-        facts = _export(final, rank, trainings[0], sweep, trainer)
-        found.append(Finalist(rank, trial, trainings, facts))
+        finalist = Finalist(rank, trial, trainings, {})
+        facts = _export(final, finalist, sweep, trainer)
+        found.append(replace(finalist, facts=facts))
     if not found:
         raise SweepError(f"{shown(final)}: no finalist could be trained")
     return found
 
 
-def _export(
-    final: Path, rank: int, trained: Trial, sweep: Sweep, trainer: Trainer
-) -> dict[str, Any]:
+def _export(final: Path, finalist: Finalist, sweep: Sweep, trainer: Trainer) -> dict[str, Any]:
     """Write one finalist to a folder of its own; what is known of it comes back."""
-    target = _export_folder(final, rank)
+    target, config = _export_folder(final, finalist.rank), finalist.trial.config
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
-    text = yaml.safe_dump({"config": trained.config}, sort_keys=False)
+    text = yaml.safe_dump({"config": config}, sort_keys=False)
     (target / CONFIG_FILE).write_text(text, encoding="utf-8")
     options = sweep.trainer_options
     facts: Mapping[str, Any]
     if trainer.export is not None:
-        source = _trained_folder(final, trained.id)
-        facts = trainer.export(trained.config, source, target, options)
+        source = _trained_folder(final, finalist.trainings[0].number)
+        facts = trainer.export(config, source, target, options)
     else:
-        facts = numbers_of(trainer.describe(trained.config, options))
-    _write_curve(target / CURVE_FILE, final, trained)
+        facts = numbers_of(trainer.describe(config, options))
+    _write_curve(target / CURVE_FILE, finalist.trainings[0])
     return dict(json_safe(facts))
 
 
@@ -154,11 +150,10 @@ def _trained_folder(final: Path, number: int) -> Path:
     return folder
 
 
-def _write_curve(file: Path, final: Path, trained: Trial) -> None:
+def _write_curve(file: Path, trained: Run) -> None:
     """Every number that a training reported, a row per report."""
-    events = read_events(final / JOURNAL_FILE)
-    reports = [e for e in events if e["event"] == "reported" and e["trial"] == trained.id]
-    rows = {e["step"]: numbers_of(e["metrics"]) for e in reports}  # a restart reports again
+    # A restart reports again: the last report of a step counts.
+    rows = {one.step: numbers_of(one.metrics) for one in trained.measurements}
     found = dict.fromkeys(name for row in rows.values() for name in row)
     names = [name for name in found if not name.startswith("nasbo_")]  # the sweep's own
     with file.open("w", encoding="utf-8", newline="") as text:

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from nasbo.errors import SweepError
-from nasbo.journal import is_locked
+from nasbo.history.journal import is_locked
 from nasbo.launch.launcher import RUNNING, Tell, follow_file
 from nasbo.launch.order import Order
 from nasbo.launch.records import Record, log_file

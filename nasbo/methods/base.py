@@ -132,7 +132,7 @@ class Method(ABC):
             return chosen
         rows = history.rows()
         told = {trial.id for trial, _ in rows}
-        untold = [trial.config for trial in history.configs if trial.id not in told]
+        untold = [trial.config for trial in history.trials if trial.id not in told]
         pending = untold + [s.config for s in chosen]
         torch_seed = int(rng.integers(2**31))
         task = Task(self.space, rows, pending, taken.copy(), missing, rng, torch_seed)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from nasbo.errors import NasboError
-from nasbo.history import History, Trial
+from nasbo.history import Trial, View
 
 if TYPE_CHECKING:
     from nasbo.surrogates.layout import Unit  # imports torch
@@ -51,7 +51,7 @@ class AttentionMap:
 
 
 def attention_maps(
-    history: History,
+    history: View,
     method: str,
     options: dict[str, Any] | None = None,
     seed: int = 0,
@@ -89,19 +89,15 @@ def attention_maps(
     return maps[:n_maps]
 
 
-def best_per_subspace(history: History) -> list[Trial]:
+def best_per_subspace(history: View) -> list[Trial]:
     """The best trial of each subspace that has results, the best first."""
-    found: dict[int, tuple[float, Trial]] = {}
-    for trial in history.configs:
-        if trial.state == "finished" and trial.value is not None:
-            score = history.score(trial.value)
-            if trial.subspace not in found or score > found[trial.subspace][0]:
-                found[trial.subspace] = (score, trial)
-    ordered = sorted(found.values(), key=lambda pair: (-pair[0], pair[1].id))
-    return [trial for _, trial in ordered]
+    found: dict[int, Trial] = {}
+    for trial in history.ranked():
+        found.setdefault(trial.subspace, trial)
+    return list(found.values())
 
 
-def _fitted(history: History, options: dict[str, Any], seed: int, n_rows: int) -> Any:
+def _fitted(history: View, options: dict[str, Any], seed: int, n_rows: int) -> Any:
     """The sweep's surrogate, which has seen so many rows at most."""
     with warnings.catch_warnings():  # of torch, about what gpytorch does
         warnings.simplefilter("ignore", FutureWarning)
@@ -115,7 +111,7 @@ def _fitted(history: History, options: dict[str, Any], seed: int, n_rows: int) -
     return surrogate
 
 
-def _observations(history: History, rows: Sequence[tuple[Trial, float]]) -> Any:
+def _observations(history: View, rows: Sequence[tuple[Trial, float]]) -> Any:
     import numpy as np
 
     from nasbo.surrogates.base import Observations
@@ -165,7 +161,7 @@ def _unit_label(unit: Unit) -> str:
 
 
 def _map_of_tokens(
-    history: History, trial: Trial, source: Any, kind: Literal["trained encoder", "fixed encoder"]
+    history: View, trial: Trial, source: Any, kind: Literal["trained encoder", "fixed encoder"]
 ) -> AttentionMap:
     from nasbo.surrogates.base import as_batches
 

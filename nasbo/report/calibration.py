@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import binomtest, norm, spearmanr
 
-from nasbo.history import PREDICTION, History, Trial
+from nasbo.history import PREDICTION, Trial, View
 from nasbo.report.axes import is_finite
 
 EXPECTED_COVERAGE = math.erf(math.sqrt(0.5))
@@ -41,7 +41,7 @@ class Prediction:
         return self.low <= self.value <= self.high
 
 
-def predictions(history: History) -> list[Prediction]:
+def predictions(history: View) -> list[Prediction]:
     """What was predicted of all finished model suggestions, in the order of trial numbers."""
     found = []
     for trial in history.trials:

@@ -201,7 +201,7 @@ def _subspace_shares(studies: Sequence[Study]) -> Figure:
 
 def _share_bar(study: Study, entries: Sequence[tuple[str, str]], level: float) -> list[Shape]:
     colors = dict(entries)
-    counts = Counter(colors.get(study.group(trial), "muted") for trial in study.history.configs)
+    counts = Counter(colors.get(study.group(trial), "muted") for trial in study.history.trials)
     total = max(counts.total(), 1)
     shapes: list[Shape] = []
     left = 150.0
@@ -227,7 +227,7 @@ def _table(studies: Sequence[Study]) -> Figure:
 def _row(study: Study, others: Sequence[str]) -> list[object]:
     best = study.ranked[0] if study.ranked else None
     history = study.history
-    time_s = covered(span for trial in history.ran for span in trial.spans(history.last_time))
+    time_s = covered(span for run in history.runs for span in run.spans(history.last_time))
     return [
         study.name,
         study.sweep.method,

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbo.history import History, Trial
+from nasbo.history import Trial, View
 from nasbo.space import Slot
 
 Array = NDArray[np.float64]
@@ -79,7 +79,7 @@ def name_of(label: str) -> str:
     return label.partition("[")[0]
 
 
-def measure_importance(history: History) -> Importance | None:
+def measure_importance(history: View) -> Importance | None:
     """The importance of all parameters; ``None`` where scores are too few or all the same."""
     rows = history.rows()[-MAX_TRIALS:]
     if len(rows) < 8 or len({score for _, score in rows}) < 3:
@@ -147,7 +147,7 @@ def _ranks(scores: Array) -> Array:
     return ranks
 
 
-def _columns(history: History, trials: Sequence[Trial]) -> tuple[list[Array], list[int], list[str]]:
+def _columns(history: View, trials: Sequence[Trial]) -> tuple[list[Array], list[int], list[str]]:
     """Indicator columns, the number of the slot that each belongs to, and the slots' labels."""
     units = unit_values(history, trials)
     columns: list[Array] = []
@@ -162,7 +162,7 @@ def _columns(history: History, trials: Sequence[Trial]) -> tuple[list[Array], li
     return columns, owners, labels
 
 
-def unit_values(history: History, trials: Sequence[Trial]) -> dict[str, Array]:
+def unit_values(history: View, trials: Sequence[Trial]) -> dict[str, Array]:
     """Each parameter's place in its range by slot label, in [0, 1], NaN where it is absent.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nasbo.history import History
+from nasbo.history import View
 
 _SOURCE_COLORS = {
     "design": "#7f7f7f",
@@ -14,13 +14,13 @@ _SOURCE_COLORS = {
 }
 
 
-def plot_best_so_far(history: History, path: Path, title: str = "", ylabel: str = "value") -> None:
+def plot_best_so_far(history: View, path: Path, title: str = "", ylabel: str = "value") -> None:
     """Every trial's value and the best so far over the trials in the order of their ends."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     ended = sorted(
-        (t for t in history.configs if not t.is_open), key=lambda t: (t.ended_at or 0.0, t.id)
+        (t for t in history.trials if not t.is_open), key=lambda t: (t.ended_at or 0.0, t.id)
     )
     figure = Figure(figsize=(7, 4), dpi=120, layout="constrained")
     FigureCanvasAgg(figure)

@@ -12,7 +12,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from nasbo.history import History, Trial
+from nasbo.history import Run, View
 from nasbo.report.axes import is_finite
 
 _BARS = "▁▂▃▄▅▆▇█"
@@ -48,10 +48,10 @@ class Progress:
         if self.console.is_terminal:
             self._live.stop()
 
-    def __call__(self, history: History, note: str = "") -> None:
+    def __call__(self, history: View, note: str = "") -> None:
         """Show where the sweep stands, and a note that matters just now."""
         if self._printed is None:
-            self._printed = {t.id for t in history.trials if not t.is_open}
+            self._printed = {run.number for run in history.runs if not run.is_open}
         self._print_ended(history, self._printed)
         if self.console.is_terminal:
             self._live.update(self._draw(history, note))
@@ -63,22 +63,23 @@ class Progress:
         """Print something above the display."""
         self.console.print(Text(words), soft_wrap=True)
 
-    def _print_ended(self, history: History, printed: set[int]) -> None:
-        n_ended = sum(not trial.is_open and trial.id in printed for trial in history.suggested)
-        for trial in list(history.trials):
-            if not trial.is_open and trial.id not in printed:
-                printed.add(trial.id)
-                n_ended += trial.source not in ("observed", "repeat")
-                self.console.print(Text(trial_line(history, trial, n_ended, self.budget)))
+    def _print_ended(self, history: View, printed: set[int]) -> None:
+        runs = [run for run in history.runs if not run.is_open]
+        n_ended = sum(run.number in printed and not run.is_repeat for run in runs)
+        for run in runs:
+            if run.number not in printed:
+                printed.add(run.number)
+                n_ended += not run.is_repeat
+                self.console.print(Text(run_line(history, run, n_ended, self.budget)))
 
-    def _draw(self, history: History, note: str) -> Group:
+    def _draw(self, history: View, note: str) -> Group:
         running = Table.grid(padding=(0, 2))
-        trials = [trial for trial in history.open_trials if trial.state == "running"]
-        for trial in trials[:MAX_RUNNING]:
-            place = name_text(history.subspace(trial).id)
-            running.add_row(f"  trial {trial.id}", place, _progress(trial))
-        if len(trials) > MAX_RUNNING:
-            running.add_row(Text(f"  and {len(trials) - MAX_RUNNING:,} more", "dim"))
+        runs = [run for run in history.open_runs if run.state == "running"]
+        for run in runs[:MAX_RUNNING]:
+            place = name_text(history.subspace(history.trial(run.number)).id)
+            running.add_row(f"  trial {run.number}", place, _progress(run))
+        if len(runs) > MAX_RUNNING:
+            running.add_row(Text(f"  and {len(runs) - MAX_RUNNING:,} more", "dim"))
         curve = [value for value in history.best_so_far() if value == value]
         left = left_text(history, self.budget)
         parts: list[RenderableType] = [head_row(history, self.budget, after=left), running]
@@ -97,7 +98,7 @@ class _Waiting:
 
 
 def head_row(
-    history: History, budget: int, before: Sequence[str] = (), after: Sequence[str] = ()
+    history: View, budget: int, before: Sequence[str] = (), after: Sequence[str] = ()
 ) -> Table:
     """One line: a bar that gives way where the terminal is narrow, and where the sweep stands.
 
@@ -129,13 +130,13 @@ def name_text(name: str) -> Text:
     return Text(name, no_wrap=True, overflow="ellipsis")
 
 
-def left_text(history: History, budget: int) -> list[str]:
+def left_text(history: View, budget: int) -> list[str]:
     """Words about the time left, if it can be told."""
     left = time_left(history, budget)
     return [] if left is None else [f"about {duration(left)} left"]
 
 
-def time_left(history: History, budget: int) -> float | None:
+def time_left(history: View, budget: int) -> float | None:
     """Seconds until the budget is used, by the pace of the trials that ended last.
 
     Time counts while a trial ran or the method decided, so that a sweep that was interrupted for
@@ -143,7 +144,7 @@ def time_left(history: History, budget: int) -> float | None:
     """
     ended = [trial for trial in history.suggested if trial.ended_at]
     recent = sorted(ended, key=lambda trial: trial.ended_at or 0.0)[-RECENT:]
-    spans = [span for trial in recent for span in trial.spans(trial.ended_at or 0.0)]
+    spans = [span for trial in recent for span in trial.first.spans(trial.ended_at or 0.0)]
     left = budget - len(ended)
     if not spans or left <= 0:
         return None
@@ -161,24 +162,27 @@ def covered(spans: Iterable[tuple[float, float]]) -> float:
     return total
 
 
-def downtime(history: History, since: float, until: float) -> float:
+def downtime(history: View, since: float, until: float) -> float:
     """Seconds between two times in which the sweep had no driver."""
     return covered((max(start, since), min(end, until)) for start, end in history.gaps)
 
 
-def trial_line(history: History, trial: Trial, n_ended: int, budget: int) -> str:
-    """One line for a trial that has ended, as the ``n_ended``-th of the budget."""
-    took = f"  {duration(trial.seconds)}" if trial.attempts else ""
-    what = value_text(trial.value) if trial.value is not None else f"failed: {trial.cause}"
-    when = f"round {trial.round}" if trial.repeat_of is None else f"repeat of {trial.repeat_of}"
-    place = f"{when}  {history.subspace(trial).id}  {trial.source}"
-    message = f"  ({trial.message})" if trial.message else ""
-    best = best_text(history)
+def run_line(history: View, run: Run, n_ended: int, budget: int) -> str:
+    """One line for a run that has ended, as the ``n_ended``-th trial of the budget."""
+    trial = history.trial(run.number)
+    took = f"  {duration(run.seconds)}" if run.attempts else ""
+    value = run.value if run.is_repeat or trial.value is None else trial.value
+    what = value_text(value) if value is not None else f"failed: {run.cause}"
+    when, source = f"round {trial.round}", str(trial.source)
+    if run.is_repeat:
+        when, source = f"repeat of {trial.id}", "repeat"
+    place = f"{when}  {history.subspace(trial).id}  {source}"
+    message = f"  ({run.message})" if run.message else ""
     count = f"{n_ended:>{len(str(budget))}} of {budget}"
-    return f"{count}  trial {trial.id}  {place}  {what}{took}{message}  {best}"
+    return f"{count}  trial {run.number}  {place}  {what}{took}{message}  {best_text(history)}"
 
 
-def best_text(history: History) -> str:
+def best_text(history: View) -> str:
     best = history.best
     return "best -" if best is None or best.value is None else f"best {value_text(best.value)}"
 
@@ -206,12 +210,12 @@ def sparkline(values: list[float], width: int = 40) -> str:
     return "".join(_BARS[round(top * (value - low) / span) if span else top] for value in values)
 
 
-def _progress(trial: Trial) -> str:
-    last = value_text(trial.curve[-1][1]) if trial.curve else ""
-    return f"step {step_text(trial)}  {last}"
+def _progress(run: Run) -> str:
+    last = value_text(run.curve[-1][1]) if run.curve else ""
+    return f"step {step_text(run)}  {last}"
 
 
-def step_text(trial: Trial) -> str:
-    """How far a trial has come, and of how many steps if it tells."""
-    epochs = trial.metrics.get("epochs")
-    return f"{trial.step}" + (f"/{int(epochs)}" if epochs and is_finite(epochs) else "")
+def step_text(run: Run) -> str:
+    """How far a run has come, and of how many steps if it tells."""
+    epochs = run.metrics.get("epochs")
+    return f"{run.step}" + (f"/{int(epochs)}" if epochs and is_finite(epochs) else "")

@@ -9,11 +9,11 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from nasbo.history import History, Trial
+from nasbo.history import Trial, View
 from nasbo.trainer import Trainer
 
 
-def describe_best(history: History, trial: Trial, trainer: Trainer | None) -> RenderableType:
+def describe_best(history: View, trial: Trial, trainer: Trainer | None) -> RenderableType:
     """The best config and, where the trainer can tell, the network that it stands for."""
     value = "-" if trial.value is None else f"{trial.value:.5g}"
     if len(trial.values) > 1:
@@ -28,9 +28,9 @@ def describe_best(history: History, trial: Trial, trainer: Trainer | None) -> Re
     return Group(*parts)
 
 
-def _network(history: History, trial: Trial, trainer: Trainer) -> list[RenderableType]:
+def _network(history: View, trial: Trial, trainer: Trainer) -> list[RenderableType]:
     """What the trainer says of the network, or why it cannot."""
-    options = history.settings.get("trainer_options") or {}
+    options = history.notes.get("trainer_options") or {}
     try:
         return _describe_network(trainer.describe(trial.config, options))
     except Exception as error:  # a user's code, whose data may lie on the workers only

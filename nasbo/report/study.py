@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from nasbo.errors import NasboError, SweepError
-from nasbo.history import History, Trial
+from nasbo.history import History, Trial, View
 from nasbo.report.axes import number_text, value_limits
 from nasbo.report.drawing import SERIES, Drawing
 from nasbo.report.importance import Importance, measure_importance
@@ -56,7 +56,7 @@ class Study:
 
     folder: Path
     sweep: Sweep
-    history: History
+    history: View
     state: str
     trainer: Trainer | None = None
     trainer_problem: str = ""
@@ -92,7 +92,7 @@ class Study:
     @cached_property
     def ended(self) -> list[Trial]:
         """Trials that have ended, well or badly, in the order of their ends."""
-        ended = [trial for trial in self.history.configs if not trial.is_open]
+        ended = [trial for trial in self.history.trials if not trial.is_open]
         return sorted(ended, key=lambda trial: (trial.ended_at or 0.0, trial.id))
 
     @cached_property
@@ -132,7 +132,7 @@ class Study:
             return {trial.id for trial in self.history.trials}
         best = {trial.id for trial in self.ranked[: MAX_MARKS // 4]}
         step = math.ceil(len(self.history.trials) / (MAX_MARKS - len(best)))
-        return best | set(range(0, len(self.history.trials), step))
+        return best | {trial.id for trial in self.history.trials[::step]}
 
     @property
     def thinned(self) -> str:
@@ -157,7 +157,7 @@ class Study:
     @cached_property
     def group_colors(self) -> dict[str, str]:
         """Colours of the groups with most trials; the others share ``muted``."""
-        trials = [trial for one in self._alike for trial in one.history.configs]
+        trials = [trial for one in self._alike for trial in one.history.trials]
         counts = Counter(map(self.group, trials))
         n_colored = len(SERIES) if len(counts) <= len(SERIES) else len(SERIES) - 1
         first = {self.group(trial): trial.subspace for trial in reversed(trials)}

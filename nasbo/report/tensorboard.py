@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from nasbo.errors import NasboError
-from nasbo.history import History, Trial
+from nasbo.history import Run, Trial, View
 from nasbo.report.attention import (
     AttentionMap,
     NoAttentionError,
@@ -59,14 +59,14 @@ class TensorboardLog:
         self._search = (method, options, seed)
         self._are_maps_costly = (options or {}).get("preset") == "paper"
         self._sweep_folder = folder
-        self._last: History | None = None
+        self._last: View | None = None
         self._seen = (0, 0)
         self._n_curve = 0
         self._written: set[int] = set()
         self._maps_at: int | None = None
         self._writer: Any = None
 
-    def update(self, history: History) -> None:
+    def update(self, history: View) -> None:
         """Write what has come since the last call; a resumed sweep writes all of it again.
 
         Cheap where nothing has, so that it can be called as often as a display.
@@ -76,10 +76,10 @@ class TensorboardLog:
             return
         self._seen, self._last = seen, history
         self._write_curve(history)
-        for trial in history.trials:
-            if not trial.is_open and trial.id not in self._written:
-                self._written.add(trial.id)
-                self._write_trial(history, trial)
+        for run in history.runs:
+            if not run.is_open and run.number not in self._written:
+                self._written.add(run.number)
+                self._write_run(history, run)
         if not self._are_maps_costly:
             self._write_maps(history)
         if self._writer is not None:
@@ -102,26 +102,27 @@ class TensorboardLog:
             self._writer = SummaryWriter(str(self.folder), purge_step=0)
         return self._writer
 
-    def _write_curve(self, history: History) -> None:
+    def _write_curve(self, history: View) -> None:
         curve = history.best_so_far()
         for place in range(self._n_curve, len(curve)):
             if not math.isnan(curve[place]):
                 self._file().add_scalar(f"best/{self.metric}", curve[place], place + 1)
         self._n_curve = len(curve)
 
-    def _write_trial(self, history: History, trial: Trial) -> None:
-        """A trial's row of hyperparameters and its curve; a rewritten one takes the old's place."""
+    def _write_run(self, history: View, run: Run) -> None:
+        """A trial's row of hyperparameters and a run's curve, in place of what was there."""
         from torch.utils.tensorboard.summary import hparams
         from torch.utils.tensorboard.writer import SummaryWriter
 
-        has_row = is_valued(trial) and trial.repeat_of is None
-        curve = [] if self._has_own_files(trial) else clean_curve(trial.curve)
-        run = self.folder / trial_name(trial.id)
-        for old in run.glob("events.*"):
+        trial = history.trial(run.number)
+        has_row = is_valued(trial) and not run.is_repeat
+        curve = [] if self._has_own_files(run) else clean_curve(run.curve)
+        folder = self.folder / trial_name(run.number)
+        for old in folder.glob("events.*"):
             old.unlink()
         if not has_row and not curve:
             return
-        with SummaryWriter(str(run)) as writer:
+        with SummaryWriter(str(folder)) as writer:
             if has_row:
                 row = hyperparameters(history, trial)
                 result = {f"hparam/{self.metric}": trial.value}
@@ -131,12 +132,12 @@ class TensorboardLog:
             for step, value in curve:
                 writer.add_scalar(self.metric, value, step)
 
-    def _has_own_files(self, trial: Trial) -> bool:
+    def _has_own_files(self, run: Run) -> bool:
         """Whether the trainer wrote curves itself, where they are seen beside those from here."""
-        own = trial_folder(self._sweep_folder, trial.id)
+        own = trial_folder(self._sweep_folder, run.number)
         return any(own.rglob("*tfevents*"))
 
-    def _write_maps(self, history: History) -> None:
+    def _write_maps(self, history: View) -> None:
         number = len(history.rounds) - 1
         is_due = self._maps_at is None or number >= self._maps_at + self.maps_every
         is_ready = number >= 1 and len(history.rows()) >= 2 and best_per_subspace(history)
@@ -165,7 +166,7 @@ def clean_curve(curve: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
     return kept
 
 
-def hyperparameters(history: History, trial: Trial) -> dict[str, Any]:
+def hyperparameters(history: View, trial: Trial) -> dict[str, Any]:
     """A config as the table of hyperparameters takes it: lists by their places."""
     row: dict[str, Any] = {"trial": trial.id, "subspace": history.subspace(trial).id}
     for slot in history.subspace(trial).slots:
@@ -196,7 +197,7 @@ def map_picture(one: AttentionMap, metric: str) -> Any:
     return figure
 
 
-def write_tensorboard(folder: Path, history: History, metric: str = "value", **search: Any) -> Path:
+def write_tensorboard(folder: Path, history: View, metric: str = "value", **search: Any) -> Path:
     """Write a whole history at once; ``search`` is as for ``TensorboardLog``.
 
     Returns:

@@ -13,8 +13,9 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from nasbo.history import History, Trial
-from nasbo.journal import JournalFollower
+from nasbo.history import History, Run, View
+from nasbo.history.events import Decoder
+from nasbo.history.journal import JournalFollower
 from nasbo.report.axes import is_finite
 from nasbo.report.progress import (
     MAX_RUNNING,
@@ -43,15 +44,16 @@ class SweepFollower:
         self.sweep, self.space = open_folder(folder)
         self.history = History(self.space, self.sweep.mode)
         self._journal = JournalFollower(folder / JOURNAL_FILE)
+        self._decode = Decoder()
 
     def update(self) -> History:
         """Take in what has happened since the last call."""
         pull(self.folder)
-        events, is_new = self._journal.read()
+        lines, is_new = self._journal.read()
         if is_new:
-            self.history = History(self.space, self.sweep.mode)
-        for item in events:
-            self.history.apply(item)
+            self.history, self._decode = History(self.space, self.sweep.mode), Decoder()
+        for line in lines:
+            self.history.apply(self._decode(line))
         return self.history
 
     @property
@@ -75,7 +77,7 @@ class Place:
     ei_share: float | None = None
 
 
-def places(history: History, is_running: bool = True) -> list[Place]:
+def places(history: View, is_running: bool = True) -> list[Place]:
     """What the table tells of each subspace; those with most trials first, then the best.
 
     Args:
@@ -85,30 +87,28 @@ def places(history: History, is_running: bool = True) -> list[Place]:
     found: dict[int, Place] = {}
     for trial in history.trials:
         place = found.setdefault(trial.subspace, Place(trial.subspace))
-        place.n_trials += trial.repeat_of is None
-        place.n_running += is_running and trial.state == "running"
+        place.n_trials += 1
+        place.n_running += is_running and sum(run.state == "running" for run in trial.runs)
         place.n_failed += trial.state == "failed"
-        if not trial.is_open and trial.value is not None and trial.repeat_of is None:
-            score = history.score
-            if place.best is None or score(trial.value) > score(place.best):
-                place.best = trial.value
+        if trial.value is not None and history.objectives.is_better(trial.value, place.best):
+            place.best = trial.value
     for index, share in ei_shares(history).items():
         found[index].ei_share = share
     return sorted(found.values(), key=lambda place: (-place.n_trials, *_rank(history, place)))
 
 
-def _rank(history: History, place: Place) -> tuple[float, int]:
+def _rank(history: View, place: Place) -> tuple[float, int]:
     return (math.inf if place.best is None else -history.score(place.best), place.index)
 
 
-def ei_shares(history: History) -> dict[int, float]:
+def ei_shares(history: View) -> dict[int, float]:
     """How the expected improvement of the last round with a model is spread over its subspaces."""
     known = (t.round for t in reversed(history.trials) if is_finite(t.info.get("log_ei")))
     last = next(known, None)
     if last is None:
         return {}
     scores: dict[int, float] = {}
-    for trial in reversed(history.configs):
+    for trial in reversed(history.trials):
         if trial.round < last and trial.source != "observed":
             break
         score = trial.info.get("log_ei")
@@ -122,16 +122,16 @@ def ei_shares(history: History) -> dict[int, float]:
     return {index: weight / total for index, weight in weights.items()}
 
 
-def recent_busy_share(history: History, now: float) -> float | None:
+def recent_busy_share(history: View, now: float) -> float | None:
     """Part of the slots' time spent on trials, in the time of the attempts that ended last.
 
     The slots are as many as ran at once in that time; time without a driver does not count.
     """
-    trials = history.trials[-4 * RECENT :]
-    ends = sorted(one.end for t in trials for one in t.attempts if one.end is not None)[-RECENT:]
+    runs = history.runs[-4 * RECENT :]
+    ends = sorted(one.end for r in runs for one in r.attempts if one.end is not None)[-RECENT:]
     if not ends:
         return None
-    spans = [span for trial in trials for span in trial.spans(now) if span[1] >= ends[0]]
+    spans = [span for run in runs for span in run.spans(now) if span[1] >= ends[0]]
     since, until = min(start for start, _ in spans), max(end for _, end in spans)
     time_s = until - since - downtime(history, since, until)
     worked = sum(end - start for start, end in spans)
@@ -153,7 +153,7 @@ def draw_status(follower: SweepFollower, now: float | None = None) -> Renderable
     now = time.time() if now is None else now
     history, state = follower.history, follower.state
     parts: list[RenderableType] = [_head(follower, state, now), _subspace_table(history, state)]
-    running = [t for t in history.trials if t.state == "running"] if state == "running" else []
+    running = [r for r in history.open_runs if r.state == "running" and state == "running"]
     if running:
         parts.append(_running_table(history, running, now))
     curve = [value for value in history.best_so_far() if value == value]
@@ -174,7 +174,7 @@ def _head(follower: SweepFollower, state: str, now: float) -> RenderableType:
     return Group(title, head_row(history, budget, [state], after))
 
 
-def _subspace_table(history: History, state: str) -> Table:
+def _subspace_table(history: View, state: str) -> Table:
     table = Table(box=None, header_style="bold")
     table.add_column("subspace")
     for name in ("trials", "running", "failed", "best", "EI share"):
@@ -191,15 +191,15 @@ def _subspace_table(history: History, state: str) -> Table:
     return table
 
 
-def _running_table(history: History, running: list[Trial], now: float) -> Table:
+def _running_table(history: View, running: list[Run], now: float) -> Table:
     table = Table(box=None, header_style="bold")
     for name in ("running", "subspace", "step", "value", "since"):
         table.add_column(name, no_wrap=name != "subspace")
-    for trial in running[:MAX_RUNNING]:
-        value = value_text(trial.curve[-1][1]) if trial.curve else "-"
-        since = "-" if trial.current is None else duration(now - trial.current.start)
-        place = name_text(history.subspace(trial).id)
-        table.add_row(f"trial {trial.id}", place, step_text(trial), value, since)
+    for run in running[:MAX_RUNNING]:
+        value = value_text(run.curve[-1][1]) if run.curve else "-"
+        since = "-" if run.current is None else duration(now - run.current.start)
+        place = name_text(history.subspace(history.trial(run.number)).id)
+        table.add_row(f"trial {run.number}", place, step_text(run), value, since)
     if len(running) > MAX_RUNNING:
         table.add_row(Text(f"and {len(running) - MAX_RUNNING:,} more", "dim"))
     return table

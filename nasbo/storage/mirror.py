@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from nasbo.errors import SweepError
-from nasbo.journal import Journal, is_locked
+from nasbo.history.journal import Journal, is_locked
 from nasbo.storage.lease import is_held
 from nasbo.storage.place import Place, is_url
 from nasbo.storage.remote_journal import RemoteJournal, fetch_journal

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from nasbo.errors import JournalError
-from nasbo.journal import Journal
+from nasbo.history.journal import Journal
 from nasbo.storage.lease import LEASE_S, Lease
 from nasbo.storage.place import Place
 from nasbo.storage.segments import FOLDER, Segment, chain, last_epoch, parse

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
 import ray
 
-from nasbo.history import Trial
+from nasbo.history import Ending, Run
 from nasbo.trainer import STORAGE_ERRORS
 from nasbo.tune.trial import TIMEOUT_FILE, WORKER_FILE
 
@@ -68,21 +69,20 @@ def _node_is_gone(folder: Path) -> bool:
     return node not in {item["NodeID"] for item in ray.nodes() if item["Alive"]}
 
 
-def should_retry(trial: Trial, cause: str, message: str, max_failures: int) -> bool:
-    """Whether a trial that broke off is run again.
+def should_retry(run: Run, cause: str, message: str, max_failures: int) -> bool:
+    """Whether a run that broke off is begun again.
 
     What a machine did is no fault of the config: always. Out of memory: once, with smaller steps.
     A crash, a kill or a hang may be the config's fault: ``max_failures`` times in all. A crash that
     repeats with the same message, numbers aside, is the config's fault or the trainer's.
     """
-    if cause == "lost":
-        return True
-    if cause == "oom":
-        return trial.retries["oom"] < 1
-    if cause == "crashed" and trial.retries["crashed"] and _is_same(message, trial.message):
+    if not cause:
         return False
-    faults = sum(trial.retries[kind] for kind in ("crashed", "killed", "timeout"))
-    return cause in ("crashed", "killed", "timeout") and faults < max_failures
+    ending, before = Ending.of(cause), Counter(dict(run.retries))
+    if ending is Ending.CRASHED and before[cause] and _is_same(message, run.message):
+        return False
+    counted = sum(before[str(one)] for one in Ending if one.value.again == "counted")
+    return ending.may_run_again(before[cause], counted, max_failures)
 
 
 def _is_same(message: str, before: str) -> bool:

@@ -13,7 +13,7 @@ from statistics import median
 
 from ray.util.metrics import Gauge
 
-from nasbo.history import CAUSES, History, Trial
+from nasbo.history import CAUSES, Ending, Trial, View
 from nasbo.sweep import Sweep
 
 PERIOD_S = 5.0
@@ -41,7 +41,7 @@ DESCRIPTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "nasbo_retries": ("times that trials were begun again, by cause", ("cause",)),
 }
 """Name of each metric, what it says, and its labels beside ``sweep``."""
-RETRIED = ("oom", "crashed", "killed", "timeout", "lost")
+RETRIED = tuple(str(ending) for ending in Ending if ending.value.again != "never")
 
 Sample = tuple[str, float, Mapping[str, str]]
 
@@ -61,7 +61,7 @@ class SweepMetrics:
         self._gauges: dict[str, Gauge] = {}
         self._next = 0.0
 
-    def __call__(self, history: History, note: str = "") -> None:
+    def __call__(self, history: View, note: str = "") -> None:
         """Set all gauges, if it is time to."""
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + PERIOD_S
@@ -75,7 +75,7 @@ class SweepMetrics:
             self._gauges[name] = Gauge(name, words, tag_keys=("sweep", *labels))
         return self._gauges[name]
 
-    def samples(self, history: History) -> Iterator[Sample]:
+    def samples(self, history: View) -> Iterator[Sample]:
         """What the history says just now: (metric, value, labels)."""
         yield "nasbo_sweep", 1.0, sweep_labels(self._sweep)
         yield from course_samples(history)
@@ -92,7 +92,7 @@ def sweep_labels(sweep: Sweep) -> dict[str, str]:
     return {"method": sweep.method, "space": space, "metric": metric, "mode": sweep.mode}
 
 
-def course_samples(history: History) -> Iterator[Sample]:
+def course_samples(history: View) -> Iterator[Sample]:
     """How far the search is, and what its decisions cost."""
     best = history.best
     if best is not None and best.value is not None:
@@ -105,20 +105,20 @@ def course_samples(history: History) -> Iterator[Sample]:
     yield "nasbo_fallbacks", sum(trial.source == "fallback" for trial in history.trials), {}
 
 
-def worker_samples(history: History, slots: int) -> Iterator[Sample]:
+def worker_samples(history: View, slots: int) -> Iterator[Sample]:
     """How the workers are used; repeats of the best configs keep them busy too."""
     counts = history.state_counts()
-    n_running = sum(trial.state == "running" for trial in history.ran)
+    n_running = sum(run.state == "running" for run in history.open_runs)
     for state in STATES:
         yield "nasbo_trials", counts[state], {"state": state}
     yield "nasbo_slots", slots, {}
     yield "nasbo_worker_busy_ratio", min(n_running / slots, 1.0) if slots else 0.0, {}
-    finished = [trial for trial in history.ran if trial.state == "finished" and trial.attempts]
+    finished = [run for run in history.runs if run.state == "finished" and run.attempts]
     if finished:
-        yield "nasbo_trial_seconds", median(trial.seconds for trial in finished[-RECENT:]), {}
+        yield "nasbo_trial_seconds", median(run.seconds for run in finished[-RECENT:]), {}
 
 
-def ending_samples(history: History) -> Iterator[Sample]:
+def ending_samples(history: View) -> Iterator[Sample]:
     """Failures and retries; a cause that has not occurred is 0, so that alarms can be set on it."""
     causes, retries = history.cause_counts(), history.retry_counts()
     for cause in CAUSES:
@@ -133,13 +133,13 @@ class SubspaceLabels:
     def __init__(self) -> None:
         self._names: dict[int, str] = {}
 
-    def __call__(self, history: History, trial: Trial) -> str:
+    def __call__(self, history: View, trial: Trial) -> str:
         """The subspace or, where there are many, its first choice; at last ``other``."""
         if trial.subspace not in self._names:
             self._names[trial.subspace] = self._new_name(history, trial)
         return self._names[trial.subspace]
 
-    def _new_name(self, history: History, trial: Trial) -> str:
+    def _new_name(self, history: View, trial: Trial) -> str:
         subspace = history.subspace(trial)
         is_listed = history.space.n_subspaces <= MAX_SUBSPACES
         name = subspace.id if is_listed else subspace.first_choice
@@ -147,17 +147,15 @@ class SubspaceLabels:
         return name if name in known or len(known) < MAX_SUBSPACES else OTHER
 
 
-def subspace_samples(history: History, label: SubspaceLabels) -> Iterator[Sample]:
+def subspace_samples(history: View, label: SubspaceLabels) -> Iterator[Sample]:
     """Trials and the best value of each subspace that has some."""
     counts: dict[str, int] = {}
     best: dict[str, float] = {}
-    for trial in history.configs:
+    for trial in history.trials:
         name = label(history, trial)
         counts[name] = counts.get(name, 0) + 1
-        if not trial.is_open and trial.value is not None:
-            known = best.get(name)
-            if known is None or history.score(trial.value) > history.score(known):
-                best[name] = trial.value
+        if trial.value is not None and history.objectives.is_better(trial.value, best.get(name)):
+            best[name] = trial.value
     for name, count in counts.items():
         yield "nasbo_subspace_trials", count, {"subspace": name}
     for name, value in best.items():

@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nasbo.history import History
+from nasbo.history import History, View
 
 logger = logging.getLogger(__name__)
 PERIOD_S = 0.5
 MAX_SHARE = 0.1
 """Looking takes no more of the driver's time than this: a history of many trials takes longer."""
-Look = Callable[[History, str], Any]
+Look = Callable[[View, str], Any]
 
 
 @dataclass(frozen=True)
@@ -71,9 +71,10 @@ class Onlookers:
             took = time.thread_time() - begin
 
     def _show(self, note: str) -> None:
+        history = self._history.snapshot()
         for place, look in enumerate(self._looks):
             try:
-                look(self._history, note)
+                look(history, note)
             except Exception as error:
                 self._log_once(place, error)
 

@@ -199,7 +199,7 @@ def _outcome(searcher: SweepSearch) -> Outcome:
         return Outcome("lost", history, str(searcher.error))
     if searcher.reason:
         return Outcome(searcher.state, history, searcher.reason)
-    if searcher.rounds.is_done and not history.open_trials:
+    if searcher.rounds.is_done and not history.open_numbers:
         return Outcome("finished", history)
     return Outcome("interrupted", history, "it was interrupted")
 

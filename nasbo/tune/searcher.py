@@ -6,13 +6,15 @@ import json
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ray.tune.search import Searcher
 
 from nasbo.errors import JournalError, NasboError
-from nasbo.history import Event, Mode, Trial
+from nasbo.history import Mode, Run, Trial
+from nasbo.history.events import Decoder, Event, Settings
 from nasbo.methods import Suggestion
 from nasbo.methods.random import RandomSearch
 from nasbo.methods.registry import check_method_options
@@ -109,7 +111,10 @@ class NasboSearch(Searcher):
 
     def _replay(self, events: Sequence[Event]) -> None:
         """Begin again with what an earlier search knows, whose mode nobody had named."""
-        first = {**events[0], "mode": self._mode or "min"}
+        first = events[0]
+        assert isinstance(first, Settings)
+        (goal,) = first.objectives
+        first = replace(first, objectives=({**goal, "mode": self._mode or "min"},))
         self._start(self._new_search([first, *events[1:]]))
         self.rounds.forget(set(self._trials.values()))  # Tune itself runs these again
 
@@ -182,7 +187,8 @@ class NasboSearch(Searcher):
     def save(self, checkpoint_path: str) -> None:
         """Write the searcher's state, as JSON."""
         goal = {"metric": self._metric, "mode": self._mode}
-        state = {**goal, "events": self.search.events, "trials": self._trials}
+        events = [item.to_json() for item in self.search.events]
+        state = {**goal, "events": events, "trials": self._trials}
         partial = Path(f"{checkpoint_path}.partial")
         partial.write_text(json.dumps(state), encoding="utf-8")
         partial.replace(checkpoint_path)
@@ -194,8 +200,10 @@ class NasboSearch(Searcher):
             NasboError: the saved search has another metric, mode, space, method or seed.
         """
         state = json.loads(Path(checkpoint_path).read_text(encoding="utf-8"))
-        events = state["events"]
-        metric, mode = state.get("metric"), state.get("mode", events[0]["mode"])
+        events = list(map(Decoder(), state["events"]))
+        assert isinstance(events[0], Settings)
+        metric = state.get("metric")
+        mode = state.get("mode", events[0].goal.first.mode)
         for name, saved, own in (("metric", metric, self._metric), ("mode", mode, self._mode)):
             if own and saved and own != saved:
                 raise NasboError(f"the saved search has the {name} {saved!r}, not {own!r}")
@@ -218,16 +226,16 @@ class NasboSearch(Searcher):
         """How many trials can run at once; ``None`` if Tune did not say."""
         return self._limit
 
-    def _screen(self, trial: Trial) -> bool:
-        """Whether a trial ends without training; never, in a user's own Tuner."""
+    def _screen(self, run: Run) -> bool:
+        """Whether a run ends without training; never, in a user's own Tuner."""
         return False
 
     def _cost(self, trial: Trial) -> float:
         """What a trial will cost; nobody knows, in a user's own Tuner."""
         return 0.0
 
-    def _tune_config(self, trial: Trial) -> dict[str, Any]:
-        return trial.copy().config
+    def _tune_config(self, run: Run) -> dict[str, Any]:
+        return self.search.history.trial(run.number).copy().config
 
     def _on_journal_error(self, error: JournalError) -> Any:
         logger.error("%s", error)
@@ -240,12 +248,12 @@ class NasboSearch(Searcher):
         slots = self.slots()
         if slots is not None and len(self._trials) >= slots:
             return None
-        trial = self.rounds.next_trial()
-        if trial is None:
+        run = self.rounds.next_run()
+        if run is None:
             return Searcher.FINISHED if self.rounds.is_done and not self._trials else None
-        self.search.start(trial)
-        self._trials[trial_id] = trial.id
-        return self._tune_config(trial)
+        self.search.start(run)
+        self._trials[trial_id] = run.number
+        return self._tune_config(run)
 
     def _think(self) -> None:
         """Fetch a decision that is ready; begin one that is due."""
@@ -253,10 +261,10 @@ class NasboSearch(Searcher):
             self._fetch()
         n = 0 if self._is_thinking() else self.rounds.wanted(self.slots())
         if n and self.search.is_quick:
-            unseen = [trial.id for trial in self.search.history.open_trials]
+            unseen = self.search.history.open_numbers
             self.rounds.add(*self.search.decide(n), unseen)
         elif n:
-            self._unseen = [trial.id for trial in self.search.history.open_trials]
+            self._unseen = self.search.history.open_numbers
             self._thinker = self._thinker or Thinker(self._recipe())
             self._thinker.ask(list(self.search.events), n)
             if not self._trials:

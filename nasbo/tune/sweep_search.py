@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from nasbo.errors import JournalError
-from nasbo.history import Trial, event
+from nasbo.history import Run, Trial
+from nasbo.history.events import Budget
 from nasbo.job import sweep_name
 from nasbo.rounds import Schedule
 from nasbo.search import Search
@@ -90,7 +91,7 @@ class SweepSearch(NasboSearch):
 
     def extend(self, n_trials: int) -> None:
         """Set a new total of trials."""
-        self.search.record(event("budget", trials=n_trials))
+        self.search.record(Budget(trials=n_trials))
         self.schedule = Schedule(**{**vars(self.schedule), "budget": n_trials})
         self.rounds.schedule = self.schedule
 
@@ -152,11 +153,11 @@ class SweepSearch(NasboSearch):
         if self.error is None:  # what the journal did not take is done again after a resume
             super()._guard(call, *arguments)
 
-    def _tune_config(self, trial: Trial) -> dict[str, Any]:
+    def _tune_config(self, run: Run) -> dict[str, Any]:
         return {
-            "trial": trial.id,
-            "config": trial.copy().config,
-            "n_out_of_memory": trial.retries["oom"],
+            "trial": run.number,
+            "config": super()._tune_config(run),
+            "n_out_of_memory": run.retries.get("oom", 0),
         }
 
     def _cost(self, trial: Trial) -> float:
@@ -168,30 +169,32 @@ class SweepSearch(NasboSearch):
             logger.info("no cost known for trial %s: %s", trial.id, error)
             return 0.0
 
-    def _screen(self, trial: Trial) -> bool:
+    def _screen(self, run: Run) -> bool:
         """Invalid configs and known networks end here, without a worker."""
+        trial = self.search.history.trial(run.number)
         broken = self._own_limits.violation(trial.config) if self._own_limits else None
         if broken is not None:
-            self.search.tell(trial, error="invalid", message=f"constraint: {broken}")
-            self._after_end(trial.id)
+            self.search.tell(run, error="invalid", message=f"constraint: {broken}")
+            self._after_end(run.number)
             return True
         try:
             self._trainer.check_config(trial.config, self._sweep.trainer_options)
         except Exception as error:
             cause = cause_of(error)
             if cause == DATA:  # what the driver lacks its workers may have
-                return self._answer_known(trial)
+                return self._answer_known(run)
             cause = "invalid" if cause == "crashed" else cause
-            self.search.tell(trial, error=cause, message=f"{type(error).__name__}: {error}")
-            self._after_end(trial.id)
+            self.search.tell(run, error=cause, message=f"{type(error).__name__}: {error}")
+            self._after_end(run.number)
             return True
-        return self._answer_known(trial)
+        return self._answer_known(run)
 
-    def _answer_known(self, trial: Trial) -> bool:
-        key = self._fingerprint(trial) if trial.repeat_of is None else None
+    def _answer_known(self, run: Run) -> bool:
+        trial = self.search.history.trial(run.number)
+        key = None if run.is_repeat else self._fingerprint(trial)
         if key is None:
             return False
-        twin = self.search.history.trials[self._fingerprints.setdefault(key, trial.id)]
+        twin = self.search.history.trial(self._fingerprints.setdefault(key, trial.id))
         if twin.state == "failed":
             self._fingerprints[key] = trial.id
         if twin.id == trial.id or twin.state != "finished":
@@ -263,19 +266,19 @@ class SweepSearch(NasboSearch):
         number = self._trials.get(trial_id)
         if number is None:
             return False
-        trial = self.search.history.trials[number]
+        run = self.search.history.run(number)
         if cause == DATA:  # stays open: it is run again when the data are there
             self._leave_open(trial_id, f"the data cannot be used: {message}")
             return True
-        if not should_retry(trial, cause, message, self._sweep.max_failures):
+        if not should_retry(run, cause, message, self._sweep.max_failures):
             return False
         if is_storage_error(message):  # stays open: it is run again when the disk is well
             self._leave_open(trial_id, f"{self._folder} cannot be written: {message}")
             return True
         del self._trials[trial_id]
         self._steps.pop(trial_id, None)
-        self.search.requeue(trial, cause, message)
-        self.rounds.requeue(trial)
+        self.search.requeue(run, cause, message)
+        self.rounds.requeue(number)
         return True
 
     def _lacks_values(self, result: dict[str, Any]) -> bool:
@@ -299,20 +302,20 @@ class SweepSearch(NasboSearch):
         """Count failures, and keep checkpoints only of the best."""
         if number is None:
             return
-        trial = self.search.history.trials[number]
-        if trial.state == "failed" and trial.cause != "stopped":
+        run = self.search.history.run(number)
+        if run.ending is not None and run.ending.is_failure:
             self._failures_in_a_row += 1
-            self._last_failure = f"{trial.cause} {trial.message}".strip()
+            self._last_failure = f"{run.ending} {run.message}".strip()
         else:
             self._failures_in_a_row = 0
         self._kept.add(number)
-        ended = [self.search.history.trials[known] for known in self._kept]
+        ended = [self.search.history.run(known) for known in self._kept]
         try:
-            kept = prune_checkpoints(self._folder, ended, self._sweep)
+            kept = prune_checkpoints(self._folder, ended, self.search.history, self._sweep)
         except OSError as error:  # the next trial that ends tries again
             logger.warning("old checkpoints cannot be removed: %s", error)
         else:
-            self._kept = {trial.id for trial in kept}
+            self._kept = {run.number for run in kept}
 
     def _ending(
         self, result: dict[str, Any] | None, error: bool, last_seen: int

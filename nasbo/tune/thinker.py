@@ -11,7 +11,8 @@ from typing import Any
 import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from nasbo.history import Event, History, Mode
+from nasbo.history import History, Mode
+from nasbo.history.events import Event
 from nasbo.methods import Suggestion, make_method
 from nasbo.space import Config, Space
 from nasbo.tune.names import named_actor

@@ -21,7 +21,7 @@ from typing import Any, TextIO
 import ray
 from ray import tune
 
-from nasbo.history import Trial
+from nasbo.history import Run, View
 from nasbo.storage.mirror import place_of
 from nasbo.storage.place import Place
 from nasbo.storage.trial_files import TrialFiles, delete_files
@@ -74,21 +74,27 @@ def _open_files(task: TrialTask, number: int) -> TrialFiles | None:
 
 
 def prune_checkpoints(
-    sweep_folder: str | os.PathLike[str], ended: list[Trial], sweep: Sweep
-) -> list[Trial]:
-    """Remove the files ``checkpoint*`` of ended trials but the best; those are returned."""
-    sign = 1.0 if sweep.mode == "min" else -1.0
-    valued = [trial for trial in ended if trial.value is not None]
-    valued.sort(key=lambda trial: (sign * (trial.value or 0.0), trial.id))
+    sweep_folder: str | os.PathLike[str], ended: list[Run], history: View, sweep: Sweep
+) -> list[Run]:
+    """Remove the files ``checkpoint*`` of ended runs but the best; those are returned."""
+    valued = [run for run in ended if run.value is not None]
+    valued.sort(key=lambda run: (-history.score(_value(run, history)), run.number))
     kept = valued[: sweep.keep_checkpoints]
     place = place_of(sweep_folder)
-    for trial in ended:
-        if trial not in kept:
-            for file in trial_folder(sweep_folder, trial.id).glob("checkpoint*"):
+    for run in ended:
+        if run not in kept:
+            for file in trial_folder(sweep_folder, run.number).glob("checkpoint*"):
                 _remove(file)
             if place is not None:
-                delete_files(place, trial_name(trial.id), "checkpoint*")
+                delete_files(place, trial_name(run.number), "checkpoint*")
     return kept
+
+
+def _value(run: Run, history: View) -> float:
+    """What a run's checkpoint is worth: a repeat counts by itself, a first run by the mean."""
+    trial = history.trial(run.number)
+    value = run.value if run.is_repeat or trial.value is None else trial.value
+    return 0.0 if value is None else value
 
 
 def _remove(path: Path) -> None:

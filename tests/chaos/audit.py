@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from nasbo.history import History
-from nasbo.journal import read_events
+from nasbo.history.journal import read_events
 from nasbo.sweep import JOURNAL_FILE, read_history, trial_folder
 
 N_STEPS = 6

@@ -105,14 +105,13 @@ def test_the_queue_is_written_once_and_can_grow(tmp_path: Path) -> None:
     for seeds in (2, 2, 3):
         prepare(folder, Wish(top=2, seeds=seeds))
         _, history = read_history(folder / FINAL_FOLDER)
-        assert history.budget == len(history.configs) == 2
-        assert [t.repeat_of for t in history.repeats].count(0) == seeds - 1
-        assert [t.repeat_of for t in history.repeats].count(1) == seeds - 1
+        assert history.budget == len(history.trials) == 2
+        assert [len(trial.repeats) for trial in history.trials] == [seeds - 1] * 2
     _, found = open_search(folder)
     assert found.best is not None
-    assert history.configs[0].config == found.best.config
-    assert history.configs[0].info["search_trial"] == found.best.id
-    assert len(history.open_trials) == 6
+    assert history.trials[0].config == found.best.config
+    assert history.trials[0].info["search_trial"] == found.best.id
+    assert len(history.open_runs) == 6
 
 
 def test_other_options_and_other_finalists_are_refused(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from nasbo.journal import read_events
+from nasbo.history.journal import read_events
 from nasbo.sweep import JOURNAL_FILE, read_history
 from nasbo.tune.trial import trial_folder
 from tests.launch.conftest import SWEEP, TRAINER

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from nasbo.journal import read_events
+from nasbo.history.journal import read_events
 from nasbo.sweep import JOURNAL_FILE
 from tests.launch.hosts import ROOT
 from tests.launch.scenario import GPUS, Scenario, overlaps, play, share

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from nasbo.cli import cli
 from nasbo.errors import SweepError
-from nasbo.journal import Journal, is_locked
+from nasbo.history.journal import Journal, is_locked
 from nasbo.launch import records, verbs
 from nasbo.launch.launcher import choose, follow_file, wait_for_end
 from nasbo.launch.local import LocalLauncher, _born
@@ -111,7 +111,7 @@ def test_a_driver_that_refuses_gives_its_words(home: Path) -> None:
 
 HOLDS = """\
 import sys, time
-from nasbo.journal import Journal
+from nasbo.history.journal import Journal
 time.sleep(1.2)
 journal = Journal({journal!r})
 if {refuses}:

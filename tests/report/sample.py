@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from nasbo.history import Event, History, Trial, event, replay
-from nasbo.journal import Journal, read_events
+from nasbo.history import History, Trial, replay
+from nasbo.history.events import Event, Opened
+from nasbo.history.journal import Journal, read_events
 from nasbo.methods import Suggestion
 from nasbo.search import Search
 from nasbo.space import load_space
 from nasbo.sweep import JOURNAL_FILE, create_folder, make_sweep, read_history
+from tests.events import failed, finished, reported, started
 
 START = 1_700_000_000.0
 
@@ -67,17 +69,17 @@ def _play_round(search: Search, n: int, rng: np.random.Generator) -> None:
 
 def play(search: Search, trial: Trial, start: float) -> None:
     """Run a trial in no time at all, as if it had lasted a minute."""
-    search.record({**event("started", trial=trial.id), "time": start})
+    search.record(started(trial.id, time=start))
     value = value_of(trial)
     metrics = {"epochs": 3, "params": 1e5 + 1e3 * trial.id, "flops": 1e7 * (1 + trial.id % 5)}
     for step in (1, 2, 3):
-        report = event("reported", trial=trial.id, step=step, value=value * step / 3)
-        search.record({**report, "time": start + 20 * step, "metrics": metrics}, sync=False)
+        at = {"time": start + 20 * step, "metrics": metrics}
+        search.record(reported(trial.id, step, value * step / 3, **at), sync=False)
+    end = start + 60.0
     if trial.id % 9 == 8:
-        ending = event("failed", trial=trial.id, cause="crashed", value=None, message="<b>oops</b>")
+        search.record(failed(trial.id, "crashed", message="<b>oops</b>", time=end))
     else:
-        ending = event("finished", trial=trial.id, value=value, metrics=metrics, step=3)
-    search.record({**ending, "time": start + 60.0})
+        search.record(finished(trial.id, value, metrics=metrics, step=3, time=end))
 
 
 def make_interrupted(folder: Path, is_resumed: bool = True) -> Path:
@@ -92,10 +94,10 @@ def make_interrupted(folder: Path, is_resumed: bool = True) -> Path:
     with Search("svm", "random", "max", journal=path) as search:
         first, second, third, _ = search.open_round(4)
         for item in (
-            *(event("started", trial=trial.id) | {"time": START} for trial in (first, second)),
+            *(started(trial.id, time=START) for trial in (first, second)),
             *(_ending(trial, START + 60.0) for trial in (first, second)),
-            event("started", trial=third.id) | {"time": START + 60.0},
-            _report(third, START + 90.0),
+            started(third.id, time=START + 60.0),
+            reported(third.id, 1, 0.1, time=START + 90.0),
         ):
             search.record(item)
     if is_resumed:
@@ -107,18 +109,15 @@ def _resume(path: Path, time: float) -> None:
     events = read_events(path)
     space = load_space("svm")
     with Journal(path) as journal:
-        journal.append({**event("opened"), "time": time})
-        for trial in replay(space, "max", events).open_trials:
-            journal.append({**event("started", trial=trial.id), "time": time})
-            journal.append(_ending(trial, time + 60.0))
+        journal.append(Opened(time=time).to_json())
+        history = replay(space, "max", events)
+        for run in history.open_runs:
+            journal.append(started(run.number, time=time).to_json())
+            journal.append(_ending(history.trial(run.number), time + 60.0).to_json())
 
 
 def _ending(trial: Trial, time: float) -> Event:
-    return {**event("finished", trial=trial.id, value=value_of(trial), step=3), "time": time}
-
-
-def _report(trial: Trial, time: float) -> Event:
-    return {**event("reported", trial=trial.id, step=1, value=0.1, metrics={}), "time": time}
+    return finished(trial.id, value_of(trial), step=3, time=time)
 
 
 def value_of(trial: Trial) -> float:

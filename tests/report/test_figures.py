@@ -5,7 +5,8 @@ from __future__ import annotations
 import platform
 import re
 import shlex
-from dataclasses import fields
+from collections.abc import Sequence
+from dataclasses import fields, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 
 from nasbo.cli import cli
-from nasbo.history import Attempt, Trial
+from nasbo.history import Attempt, Run, State, Trial
 from nasbo.report.drawing import Box, Dot, Drawing, Heat, Line, Words
 from nasbo.report.figures import FIGURES
 from nasbo.report.figures.architecture import block_lines
@@ -118,25 +119,29 @@ def test_pareto_front(study: Study) -> None:
 
 def test_costs_come_from_the_summary_where_trials_do_not_tell(study: Study) -> None:
     trial = study.valued[0]
-    kept = trial.metrics
     assert study.trainer is not None
     assert study.trainer.summary is not None
-    try:
-        trial.metrics = {}
-        assert costs_of(study, "params")[trial.id] == study.trainer.summary(trial.config)["params"]
-    finally:
-        trial.metrics = kept
+    mute = replace(trial, runs=(replace(trial.first, metrics={}),))
+    study = _with_trials(study, [mute if t is trial else t for t in study.history.trials])
+    assert study.trainer is not None
+    assert costs_of(study, "params")[trial.id] == study.trainer.summary(trial.config)["params"]
 
 
-def _ran(number: int, start: float, end: float | None) -> Trial:
-    trial = Trial(number, {}, 0, "model", attempts=[Attempt(start, end)])
-    trial.state = "finished" if end else "running"
-    return trial
+def _with_trials(study: Study, trials: Sequence[Trial]) -> Study:
+    """The same study, had its trials been these."""
+    view = study.history.snapshot()
+    view.trials = tuple(trials)
+    return replace(study, history=view)
+
+
+def _ran(number: int, start: float, end: float | None) -> Run:
+    state: State = "finished" if end else "running"
+    return Run(number, number, state=state, attempts=(Attempt(start, end),))
 
 
 def test_trials_go_to_the_first_free_slot() -> None:
-    trials = [_ran(0, 100, 160), _ran(1, 100, 130), _ran(2, 131, 150), _ran(3, 165, None)]
-    placed = stays(trials, now=180)
+    runs = [_ran(0, 100, 160), _ran(1, 100, 130), _ran(2, 131, 150), _ran(3, 165, None)]
+    placed = stays(runs, now=180)
     assert [(stay.slot, stay.start, stay.end) for stay in placed] == [
         (0, 0, 60),
         (1, 0, 30),
@@ -152,7 +157,7 @@ def test_downtime_is_no_training(tmp_path: Path) -> None:
     """Of 150 s on two slots 270 s were trained; the hour between counts nowhere."""
     study = open_study(make_interrupted(tmp_path / "run"))
     placed = placed_stays(study)
-    assert [(stay.trial.id, stay.number, stay.start, stay.end) for stay in placed] == [
+    assert [(stay.run.number, stay.number, stay.start, stay.end) for stay in placed] == [
         (0, 1, 0, 60),
         (1, 1, 0, 60),
         (2, 1, 60, 90),
@@ -179,7 +184,7 @@ def test_what_runs_ends_with_the_journal_of_an_interrupted_sweep(tmp_path: Path)
 
 
 def test_slots_never_hold_two_trials(study: Study) -> None:
-    placed = stays(study.history.trials, 0.0)
+    placed = stays(study.history.runs, 0.0)
     assert max(stay.slot for stay in placed) == 3
     for slot in range(4):
         own = [stay for stay in placed if stay.slot == slot]
@@ -221,8 +226,13 @@ def test_importance_of_noise_is_not_drawn(tmp_path: Path) -> None:
     """Fifteen results in 47 parameters that have nothing to do with them."""
     study = open_study(make_folder(tmp_path / "noise", 16))
     rng = np.random.default_rng(0)
-    for trial in study.history.trials:
-        trial.value = float(rng.normal()) if trial.value is not None else None
+    study = _with_trials(
+        study,
+        [
+            trial if trial.value is None else replace(trial, values=(float(rng.normal()),))
+            for trial in study.history.trials
+        ],
+    )
     with pytest.raises(NoDataError, match=r"15 results in 4\d parameters cannot tell which matter"):
         FIGURES["importance"](study)
     figure = FIGURES["parallel"](study)
@@ -307,11 +317,13 @@ def test_running_trials_reach_to_the_last_event(tmp_path: Path) -> None:
 
 def test_versions_are_those_of_the_start(tmp_path: Path) -> None:
     study = _poor(tmp_path)
-    study.history.settings["versions"] = {"ray": "1.2.3"}
+    settings = study.history.settings
+    assert settings is not None
+    study.history.settings = replace(settings, notes={"versions": {"ray": "1.2.3"}})
     figure = FIGURES["settings"](study)
     assert "<p>ray 1.2.3</p>" in figure.html
     assert "with which the sweep began" in figure.caption
-    del study.history.settings["versions"]
+    study.history.settings = replace(settings, notes={})
     figure = FIGURES["settings"](study)
     assert f"Python {platform.python_version()}" in figure.html
     assert "with which this page was made" in figure.caption

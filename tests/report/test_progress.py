@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from rich.console import Console
 
-from nasbo.history import Attempt, History
+from nasbo.history import Attempt, History, Trial
 from nasbo.report.progress import (
     Progress,
     covered,
     duration,
     head_row,
+    run_line,
     sparkline,
     time_left,
-    trial_line,
     value_text,
 )
 from nasbo.search import Search
@@ -110,9 +111,9 @@ def test_results_from_before_are_not_printed_again() -> None:
 
 def test_line_of_a_trial_tells_how_long_it_took() -> None:
     search = _search()
-    trial = search.history.trials[0]
-    trial.attempts = [Attempt(100.0, 110.0), Attempt(4000.0, 4032.0)]
-    assert "0.5000  42 s" in trial_line(search.history, trial, 1, 10)
+    attempts = (Attempt(100.0, 110.0), Attempt(4000.0, 4032.0))
+    run = replace(search.history.run(0), attempts=attempts)
+    assert "0.5000  42 s" in run_line(search.history, run, 1, 10)
 
 
 @pytest.mark.parametrize(
@@ -135,16 +136,24 @@ def test_time_left_goes_by_the_trials_that_ended_last(folder: Path) -> None:
     history = history_of(folder)
     decisions = sum(one.seconds for one in history.rounds)
     assert time_left(history, 48) == pytest.approx(24 * (6 * 60 + decisions) / 24)
-    for trial in history.trials[12:]:
-        (only,) = trial.attempts
-        trial.attempts = [Attempt(only.start + 3e4, (only.end or 0.0) + 3e4)]
-        trial.ended_at = (trial.ended_at or 0.0) + 3e4
-    assert time_left(history, 48) == pytest.approx(6 * 60 + decisions)
-    again = history.trials[11]  # broken off before the night, begun again after it
-    again.attempts, again.ended_at = again.attempts + history.trials[12].attempts, 3e9
-    assert time_left(history, 48) == pytest.approx(6 * 60 + decisions)
+    view = history.snapshot()
+    later = [_moved(trial, 3e4) for trial in view.trials[12:]]
+    view.trials = (*view.trials[:12], *later)
+    assert time_left(view, 48) == pytest.approx(6 * 60 + decisions)
+    again = view.trials[11]  # broken off before the night, begun again after it
+    run = replace(again.first, attempts=again.attempts + later[0].attempts, ended_at=3e9)
+    view.trials = (*view.trials[:11], replace(again, runs=(run,)), *later)
+    assert time_left(view, 48) == pytest.approx(6 * 60 + decisions)
     assert time_left(history, 24) is None
     assert time_left(Search("svm", method="random").history, 5) is None
+
+
+def _moved(trial: Trial, seconds: float) -> Trial:
+    """A trial that ran later."""
+    (only,) = trial.attempts
+    attempts = (Attempt(only.start + seconds, (only.end or 0.0) + seconds),)
+    ended_at = (trial.ended_at or 0.0) + seconds
+    return replace(trial, runs=(replace(trial.first, attempts=attempts, ended_at=ended_at),))
 
 
 def test_covered_time() -> None:

@@ -16,7 +16,7 @@ from rich.console import Console
 from nasbo.cli import cli
 from nasbo.errors import JournalError
 from nasbo.history import History
-from nasbo.journal import Journal, JournalFollower, read_events
+from nasbo.history.journal import Journal, JournalFollower, read_events
 from nasbo.methods import Suggestion
 from nasbo.report.watch import (
     MAX_SUBSPACES,

@@ -8,7 +8,7 @@ import pytest
 
 from nasbo import Search
 from nasbo.errors import JournalError
-from nasbo.journal import read_events
+from nasbo.history.journal import read_events
 from nasbo.storage import remote_journal
 from nasbo.storage.mirror import is_running, open_journal, open_mirror, pull, push, shown
 from nasbo.storage.place import Place

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from nasbo.journal import read_events
+from nasbo.history.journal import read_events
 from nasbo.storage.mirror import open_mirror, pull
 from nasbo.storage.place import Place
 from nasbo.sweep import JOURNAL_FILE, read_history

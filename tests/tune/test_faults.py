@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from nasbo.history import Trial
+from nasbo.history import Run, Trial
+from nasbo.search import Search
 from nasbo.storage.mirror import open_mirror
 from nasbo.sweep import Sweep, open_folder, status
 from nasbo.trainer import load_trainer
@@ -142,7 +144,9 @@ def test_checkpoints_stay_only_with_the_best(tmp_path: Path) -> None:
 
 
 def test_pruning_keeps_nothing_if_told_so(tmp_path: Path) -> None:
-    trial = Trial(0, {}, 0, "model", value=1.0, state="finished")
+    search = Search("simulation", "random")
+    (trial,) = search.ask(1)
+    search.tell(trial, 1.0)
     file = trial_folder(tmp_path, 0) / "checkpoint.pt"
     file.parent.mkdir(parents=True)
     file.touch()
@@ -150,7 +154,8 @@ def test_pruning_keeps_nothing_if_told_so(tmp_path: Path) -> None:
     steps.mkdir()
     (steps / "model.pt").touch()
     sweep = Sweep(space="simulation", trainer="m:f", keep_checkpoints=0)
-    assert prune_checkpoints(tmp_path, [trial], sweep) == []
+    ended = search.history.runs
+    assert prune_checkpoints(tmp_path, ended, search.history, sweep) == []
     assert not list(file.parent.iterdir())
 
 
@@ -196,20 +201,19 @@ def test_an_attempt_begins_without_the_timeout_of_the_one_before(tmp_path: Path)
 
 
 def test_machines_are_forgiven_always_and_configs_a_few_times() -> None:
-    trial = Trial(0, {}, 0, "model")
-    trial.retries.update(lost=100)
-    assert should_retry(trial, "lost", "", 0)
-    assert should_retry(trial, "crashed", "", 1)
-    trial.retries.update(killed=1)
-    assert not should_retry(trial, "timeout", "", 1)
-    assert should_retry(trial, "oom", "", 0)
+    run = Run(0, 0, retries={"lost": 100})
+    assert should_retry(run, "lost", "", 0)
+    assert should_retry(run, "crashed", "", 1)
+    run = Run(0, 0, retries={"lost": 100, "killed": 1})
+    assert not should_retry(run, "timeout", "", 1)
+    assert should_retry(run, "oom", "", 0)
     for final in ("diverged", "invalid", "no result", "stopped", ""):
-        assert not should_retry(trial, final, "", 9)
+        assert not should_retry(run, final, "", 9)
 
 
 def test_a_crash_that_repeats_with_the_same_message_is_not_tried_a_third_time() -> None:
-    trial = Trial(0, {}, 0, "model", message="ValueError: 3 rows at 0x7f01 do not fit")
-    assert should_retry(trial, "crashed", trial.message, 9), "the first one"
-    trial.retries.update(crashed=1)
-    assert should_retry(trial, "crashed", "ConnectionError: reset by peer", 9)
-    assert not should_retry(trial, "crashed", "ValueError: 4 rows at 0x7fa2 do not fit", 9)
+    run = Run(0, 0, message="ValueError: 3 rows at 0x7f01 do not fit")
+    assert should_retry(run, "crashed", run.message, 9), "the first one"
+    run = replace(run, retries={"crashed": 1})
+    assert should_retry(run, "crashed", "ConnectionError: reset by peer", 9)
+    assert not should_retry(run, "crashed", "ValueError: 4 rows at 0x7fa2 do not fit", 9)

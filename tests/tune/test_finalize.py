@@ -41,7 +41,7 @@ def test_a_sweep_ends_with_its_best_network(tmp_path: Path) -> None:
     best = folder / BEST_FOLDER
     card = json.loads((best / "card.json").read_text())
     first = final.trials[0]
-    assert card["finalists"][0]["values"] == [first.values[0], final.repeats[0].values[0]]
+    assert card["finalists"][0]["values"] == [run.value for run in first.runs]
     assert card["provenance"] == {"data_hash": "abc123", "n_train": 50}
     assert card["search_provenance"] == {}
     assert card["versions"]["ray"]
@@ -52,7 +52,9 @@ def test_a_sweep_ends_with_its_best_network(tmp_path: Path) -> None:
     assert mean_text(first.values) in text
     assert "data_hash abc123" in text
     assert "params: 7" in text
-    assert float((best / "network.txt").read_text()) == pytest.approx(2 * first.values[0])
+    assert float((best / "network.txt").read_text()) == pytest.approx(
+        2 * (first.first.value or 0.0)
+    )
     assert yaml.safe_load((best / "architecture.yaml").read_text())["config"] == first.config
     curve = (best / "curve.csv").read_text().splitlines()
     assert curve[0].startswith("step,loss")

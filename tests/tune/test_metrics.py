@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nasbo.history import CAUSES, event
+from nasbo.history import CAUSES
 from nasbo.methods import Suggestion
 from nasbo.search import Search
 from nasbo.space import Space
@@ -19,6 +19,7 @@ from nasbo.tune.metrics import (
     SweepMetrics,
     sweep_labels,
 )
+from tests.events import finished, requeued, started
 
 SWEEP = Sweep("some/where/svm.yaml", "own:train", trials=9, metric="accuracy", mode="max")
 
@@ -77,9 +78,12 @@ def test_a_search_in_numbers() -> None:
 def test_time_of_a_trial_is_that_of_its_attempts() -> None:
     search = Search("svm", method="random", mode="max")
     (trial,) = search.open_round(1)
-    times = ((10.0, "started"), (20.0, "requeued"), (3600.0, "started"), (3632.0, "finished"))
-    for time, kind in times:
-        search.record({**event(kind, trial=trial.id, value=0.5, cause="lost"), "time": time})
+    search.record(
+        started(trial.id, time=10.0),
+        requeued(trial.id, "lost", time=20.0),
+        started(trial.id, time=3600.0),
+        finished(trial.id, 0.5, time=3632.0),
+    )
     assert _measured(search)["nasbo_trial_seconds"] == {"": 42.0}
 
 

@@ -18,7 +18,7 @@ from rich.console import Console
 
 from nasbo.errors import JournalError, SweepError
 from nasbo.history import History, replay
-from nasbo.journal import read_events
+from nasbo.history.journal import read_events
 from nasbo.search import Search
 from nasbo.space import load_space
 from nasbo.start import Display, exit_code, resume_sweep, run_in_words
@@ -160,7 +160,7 @@ def test_a_failed_twin_and_a_missing_fingerprint_keep_nothing_from_being_trained
         0: "failed", 1: "finished", 2: "finished", 9: "finished",
     }  # fmt: skip
     first, second = sorted((ended[1], ended[2]), key=lambda trial: trial.id)
-    assert (first.same_as, second.same_as, ended[9].same_as) == (None, first.id, None)
+    assert (first.twin, second.twin, ended[9].twin) == (None, first.id, None)
     assert status(tmp_path / "s")["state"] == "finished", "the space has no config left"
     assert read_history(tmp_path / "s")[1].is_exhausted
 
@@ -175,7 +175,7 @@ def test_a_warm_start_that_broke_off_is_not_taken_twice(tmp_path: Path) -> None:
     for _ in range(2):
         _warm_start(search, replace(sweep, warm_start=str(tmp_path / "a")))
     assert [(t.config, t.value) for t in search.trials] == [
-        (t.config, t.value) for t in past.configs
+        (t.config, t.value) for t in past.trials
     ]
 
 
@@ -316,7 +316,7 @@ def _uninterrupted(history: History) -> list[Any]:
 @pytest.mark.usefixtures("local_ray")
 def test_a_second_driver_is_refused(tmp_path: Path) -> None:
     make(tmp_path / "s")
-    from nasbo.journal import Journal
+    from nasbo.history.journal import Journal
 
     with (
         Journal(tmp_path / "s" / JOURNAL_FILE),

@@ -50,12 +50,13 @@ def test_a_trial_that_breaks_off_while_the_bucket_is_away_still_ends(
     assert place is not None
     monkeypatch.setattr(place, "read", away)
     searcher.on_error("a", DIED)
-    trial = searcher.search.history.trials[number]
+    trial = searcher.search.history.trial(number)
     assert "why it broke off cannot be fetched: no route to the bucket" in caplog.text
     assert (trial.is_open, dict(trial.retries)) == (True, {"killed": 1}), "it is run again"
     assert not searcher._trials
     searcher._trials["b"] = number
     searcher.on_error("b", DIED)
+    trial = searcher.search.history.trial(number)
     assert (trial.state, trial.cause) == ("failed", "killed")
     assert not searcher._trials
 

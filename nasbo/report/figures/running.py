@@ -6,7 +6,7 @@ import heapq
 from collections import Counter
 from dataclasses import dataclass
 
-from nasbo.history import Round, Trial
+from nasbo.history import Round, Run, Trial
 from nasbo.report.axes import Frame, Scale, is_finite, limits, number_text
 from nasbo.report.drawing import Box, Dot, Drawing, Shape, Words, legend, legend_height
 from nasbo.report.progress import covered, duration
@@ -18,12 +18,12 @@ MAX_LANES = 64
 
 @dataclass(frozen=True)
 class Stay:
-    """An attempt of a trial on a slot, in seconds since the first trial started.
+    """An attempt of a run on a slot, in seconds since the first one started.
 
-    ``number`` counts the trial's attempts from 1.
+    ``number`` counts the run's attempts from 1.
     """
 
-    trial: Trial
+    run: Run
     number: int
     slot: int
     start: float
@@ -31,34 +31,34 @@ class Stay:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the attempt brought the trial's result."""
-        return self.trial.state == "finished" and self.number == len(self.trial.attempts)
+        """Whether the attempt brought the run's result."""
+        return self.run.state == "finished" and self.number == len(self.run.attempts)
 
 
-def stays(trials: list[Trial], now: float) -> list[Stay]:
+def stays(runs: list[Run], now: float) -> list[Stay]:
     """Put attempts on as few slots as they need, the first free one each; running ones end now.
 
     A slot stands for a worker: which process ran a trial is not what matters here, but when there
     was one that did nothing.
     """
-    found = [(*span, t.id, t, n) for t in trials for n, span in enumerate(t.spans(now), start=1)]
+    found = [(*span, r.number, r, n) for r in runs for n, span in enumerate(r.spans(now), start=1)]
     found.sort(key=lambda one: (one[0], one[2]))
-    origin = first_start(trials)
+    origin = first_start(runs)
     free: list[int] = []
     busy: list[tuple[float, int]] = []
     placed = []
-    for start, end, _, trial, number in found:
+    for start, end, _, run, number in found:
         while busy and busy[0][0] <= start + 0.05:
             heapq.heappush(free, heapq.heappop(busy)[1])
         slot = heapq.heappop(free) if free else len(busy)
         heapq.heappush(busy, (end, slot))
-        placed.append(Stay(trial, number, slot, start - origin, end - origin))
+        placed.append(Stay(run, number, slot, start - origin, end - origin))
     return placed
 
 
-def first_start(trials: list[Trial]) -> float:
-    """When the first of the trials started."""
-    return min((t.attempts[0].start for t in trials if t.attempts), default=0.0)
+def first_start(runs: list[Run]) -> float:
+    """When the first of the runs started."""
+    return min((run.attempts[0].start for run in runs if run.attempts), default=0.0)
 
 
 def busy_share(placed: list[Stay], down_s: float = 0.0) -> float:
@@ -76,7 +76,7 @@ def busy_share(placed: list[Stay], down_s: float = 0.0) -> float:
 
 def placed_stays(study: Study) -> list[Stay]:
     """All attempts of a sweep on slots; what runs ends with the last event of the journal."""
-    return stays(study.history.ran, study.history.last_time)
+    return stays(study.history.runs, study.history.last_time)
 
 
 def last_end(study: Study) -> float:
@@ -86,7 +86,7 @@ def last_end(study: Study) -> float:
 
 def down_spans(study: Study) -> list[tuple[float, float]]:
     """Times without a driver, in seconds since the first start, as far as trials reach."""
-    origin, end = first_start(study.history.ran), last_end(study)
+    origin, end = first_start(study.history.runs), last_end(study)
     gaps = ((max(a - origin, 0.0), min(b - origin, end)) for a, b in study.history.gaps)
     return [(start, stop) for start, stop in gaps if stop > start]
 
@@ -134,13 +134,13 @@ def _lanes(study: Study, placed: list[Stay], x: Scale, top: float, lane: float) 
         if lane >= 12:
             shapes.append(Words(x.start - 8, level + lane / 2 + 4, str(slot), 11, "muted", "end"))
     for stay in placed:
-        if stay.slot < MAX_LANES and stay.trial.id in study.drawn:
-            words = f"{study.words(stay.trial)}\n{_attempt_words(stay)}"
+        if stay.slot < MAX_LANES and stay.run.trial in study.drawn:
+            trial = study.history.trial(stay.run.number)
+            words = f"{study.words(trial)}\n{_attempt_words(stay)}"
             left, level = x(stay.start / 60), top + lane * stay.slot
             size = max(x(stay.end / 60) - left - 0.5, 0.8), lane - 4
             opacity = 0.9 if stay.is_whole else 0.4
-            key = key_of(stay.trial)
-            color = study.color(stay.trial)
+            key, color = key_of(trial), study.color(trial)
             shapes.append(Box(left, level + 2, *size, color, opacity, 2, words, key))
     return shapes
 
@@ -152,9 +152,10 @@ def _driven(study: Study, end: float) -> list[tuple[float, float]]:
 
 
 def _attempt_words(stay: Stay) -> str:
-    n_attempts = len(stay.trial.attempts)
+    n_attempts = len(stay.run.attempts)
     which = f", attempt {stay.number} of {n_attempts}" if n_attempts > 1 else ""
-    return duration(stay.end - stay.start) + which
+    again = f", repeat {stay.run.number}" if stay.run.is_repeat else ""
+    return duration(stay.end - stay.start) + again + which
 
 
 def draw_endings(study: Study) -> Figure:

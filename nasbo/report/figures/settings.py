@@ -74,7 +74,7 @@ def list_settings(study: Study) -> Figure:
         for item in fields(Sweep)
         if item.name != "working_folder" and getattr(study.sweep, item.name) not in (None, {}, [])
     ]
-    at_start = study.history.settings.get("versions")
+    at_start = study.history.notes.get("versions")
     versions = ", ".join(f"{name} {number}" for name, number in (at_start or installed()).items())
     command = f"<pre>{escape(repeat_command(study))}</pre>"
     html = command + table([], given) + f"<p>{escape(versions)}</p>"

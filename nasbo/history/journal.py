@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Any
 
 from nasbo.errors import JournalError
-from nasbo.history import Event
+from nasbo.history.events import Line as Event
 
 _HEAD = b'{"event":'
 _CRC_SIZE = len(',"crc":"00000000"}')

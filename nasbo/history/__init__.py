@@ -1,0 +1,43 @@
+"""What happened in a search: events, the trials that they make, and the objectives."""
+
+from nasbo.history.endings import CAUSES, Ending
+from nasbo.history.history import History, check_settings, replay
+from nasbo.history.objectives import Mode, Objective, Objectives
+from nasbo.history.records import (
+    PREDICTION,
+    Attempt,
+    Measurement,
+    Repeating,
+    Round,
+    Run,
+    Source,
+    State,
+    Trial,
+    config_key,
+    json_safe,
+)
+from nasbo.history.view import Snapshot, View
+
+__all__ = [
+    "CAUSES",
+    "PREDICTION",
+    "Attempt",
+    "Ending",
+    "History",
+    "Measurement",
+    "Mode",
+    "Objective",
+    "Objectives",
+    "Repeating",
+    "Round",
+    "Run",
+    "Snapshot",
+    "Source",
+    "State",
+    "Trial",
+    "View",
+    "check_settings",
+    "config_key",
+    "json_safe",
+    "replay",
+]

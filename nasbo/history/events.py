@@ -1,0 +1,306 @@
+"""Events of a search: what a journal holds, line by line, and how older lines are read.
+
+An event is a frozen dataclass. ``to_json`` gives the plain values that a journal writes, and a
+``Decoder`` gives the event back, also of journals of earlier formats.
+"""
+
+from __future__ import annotations
+
+import time as clock
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar
+
+from nasbo.errors import JournalError, NasboError
+from nasbo.history.endings import Ending
+from nasbo.history.objectives import Mode, Objective, Objectives
+from nasbo.history.records import PREDICTION, Source
+from nasbo.space import Config
+
+FORMAT = 2
+Line = dict[str, Any]
+"""An event as a journal holds it: plain values, with the kind under ``event``."""
+
+
+def now() -> float:
+    """The time of an event that happens now, in seconds since 1970."""
+    return round(clock.time(), 3)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """Something that happened, and when."""
+
+    kind: ClassVar[str] = ""
+    time: float = field(default_factory=now)
+
+    def to_json(self) -> Line:
+        """The event as plain values."""
+        line: Line = {"event": self.kind}
+        for name in _NAMES[self.kind]:
+            value = getattr(self, name)
+            line[name] = str(value) if isinstance(value, Ending) else value
+        return line
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(Event):
+    """The first event: what is searched, and how.
+
+    Attributes:
+        space: the space's fingerprint.
+        tree: the space as plain values; ``None`` in journals that did not keep it.
+        options: of the method.
+        notes: what else a sweep wants to remember.
+    """
+
+    kind = "settings"
+    format: int = FORMAT
+    space: str
+    tree: Mapping[str, Any] | None = None
+    method: str
+    objectives: tuple[Mapping[str, str], ...]
+    seed: int
+    options: Mapping[str, Any] = field(default_factory=dict)
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def goal(self) -> Objectives:
+        """The objectives as such."""
+        return Objectives(tuple(_objective(one) for one in self.objectives))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opened(Event):
+    """A new driver opened the journal; lines from here on have its format."""
+
+    kind = "opened"
+    format: int = FORMAT
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget(Event):
+    """A new total of trials."""
+
+    kind = "budget"
+    trials: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exhausted(Event):
+    """The method had no config left to suggest."""
+
+    kind = "exhausted"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RepeatsChanged(Event):
+    """How often the best ``top`` configs are trained again from now on."""
+
+    kind = "repeating"
+    repeats: int
+    top: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoundOpened(Event):
+    """Trials were decided together; their suggestions follow.
+
+    Attributes:
+        unseen: numbers of runs whose results the decision did not see.
+        seconds: what the decision took.
+        set_aside: failing regions that were left out.
+    """
+
+    kind = "round"
+    round: int
+    size: int
+    unseen: tuple[int, ...] = ()
+    seconds: float = 0.0
+    set_aside: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suggested(Event):
+    """A new trial; its first run has the same number."""
+
+    kind = "suggested"
+    trial: int
+    round: int
+    source: Source
+    subspace: int
+    config: Config
+    info: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observed(Event):
+    """A result from elsewhere."""
+
+    kind = "observed"
+    trial: int
+    config: Config
+    subspace: int
+    value: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Repeated(Event):
+    """A further run of a trial, with another seed."""
+
+    kind = "repeated"
+    trial: int
+    run: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Started(Event):
+    """A run was handed to a worker."""
+
+    kind = "started"
+    run: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reported(Event):
+    """A measurement of a run."""
+
+    kind = "reported"
+    run: int
+    step: int
+    value: float | None
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Requeued(Event):
+    """A run broke off and is begun again under its own number."""
+
+    kind = "requeued"
+    run: int
+    ending: Ending
+    message: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended(Event):
+    """A run ended; ``twin`` is the trial whose result was taken over without training."""
+
+    kind = "ended"
+    run: int
+    ending: Ending
+    value: float | None = None
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+    step: int = 0
+    message: str = ""
+    twin: int | None = None
+
+
+_KINDS: dict[str, type[Event]] = {
+    one.kind: one
+    for one in (
+        Settings, Opened, Budget, Exhausted, RepeatsChanged, RoundOpened, Suggested, Observed,
+        Repeated, Started, Reported, Requeued, Ended,
+    )
+}  # fmt: skip
+_NAMES = {kind: [item.name for item in fields(one)] for kind, one in _KINDS.items()}
+_TUPLES = ("unseen", "set_aside", "objectives")
+
+
+def _objective(plain: Mapping[str, str]) -> Objective:
+    mode: Mode = "max" if plain["mode"] == "max" else "min"
+    return Objective(plain["metric"], mode)
+
+
+def from_json(line: Mapping[str, Any]) -> Event:
+    """The event of a line of the present format.
+
+    Raises:
+        JournalError: an unknown kind, or a field is missing.
+    """
+    kind = line.get("event")
+    one = _KINDS.get(kind) if isinstance(kind, str) else None
+    if one is None:
+        raise JournalError(f"unknown event {kind!r}")
+    known: dict[str, Any] = {name: line[name] for name in _NAMES[one.kind] if name in line}
+    for name in _TUPLES:
+        if name in known:
+            known[name] = tuple(known[name])
+    try:
+        if "ending" in known:
+            known["ending"] = Ending.of(known["ending"])
+        return one(**known)
+    except (TypeError, NasboError) as error:
+        raise JournalError(f"the event {kind!r} cannot be read: {error}") from error
+
+
+class Decoder:
+    """Reads the lines of one journal in order, whichever formats they have."""
+
+    def __init__(self) -> None:
+        self._format = FORMAT
+        self._flips = False
+
+    def __call__(self, line: Mapping[str, Any]) -> Event:
+        """The event of the next line."""
+        if line.get("event") == "settings":
+            self._format = line.get("format", 0)
+            if self._format not in (1, FORMAT):
+                raise JournalError(
+                    f"the journal has format {line.get('format')!r}, this version reads {FORMAT}"
+                )
+            is_older = line.get("predictions") != "values"
+            self._flips = self._format == 1 and is_older and line.get("mode") == "min"
+        elif line.get("event") == "opened":
+            self._format = line.get("format", self._format)
+        if self._format == 1:
+            try:
+                line = upgrade(line, self._flips)
+            except KeyError as error:
+                raise JournalError(f"the line {line.get('event')!r} lacks {error}") from error
+        return from_json(line)
+
+
+def upgrade(line: Mapping[str, Any], flips_predictions: bool = False) -> Line:
+    """A line of format 1 as one of format 2.
+
+    Args:
+        line: plain values.
+        flips_predictions: whether predictions are scores, larger is better, of a metric that is to
+            be small; later versions of the format had them as values.
+    """
+    new, kind = dict(line), line.get("event")
+    if kind == "settings":
+        return _upgrade_settings(new)
+    if kind == "repeated":
+        new["run"], new["trial"] = new["trial"], new.pop("of")
+    elif kind in ("started", "reported", "requeued", "finished", "failed"):
+        new["run"] = new.pop("trial")
+    if kind == "requeued":
+        new["ending"] = new.pop("cause")
+    elif kind in ("finished", "failed"):
+        new["event"] = "ended"
+        new["ending"] = new.pop("cause", "finished")
+        new["twin"] = new.pop("same_as", None)
+    elif kind == "suggested" and flips_predictions:
+        new["info"] = _flipped(new.get("info", {}))
+    return new
+
+
+def _upgrade_settings(line: Line) -> Line:
+    own = ("event", "time", "space", "tree", "method", "seed", "options")
+    dropped = (*own, "format", "mode", "predictions", "lines", "crc")
+    return {
+        **{name: line[name] for name in own if name in line},
+        "format": FORMAT,
+        "objectives": [{"metric": line.get("metric") or "value", "mode": line["mode"]}],
+        "notes": {name: value for name, value in line.items() if name not in dropped},
+    }
+
+
+def _flipped(info: Mapping[str, Any]) -> dict[str, Any]:
+    known = [info.get(key) for key in PREDICTION]
+    if None in known:
+        return dict(info)
+    median, low, high = (-float(score or 0.0) for score in known)
+    return {**info, **dict(zip(PREDICTION, (median, high, low), strict=True))}

@@ -1,0 +1,364 @@
+"""The history of a search: events are folded into trials, and nothing else is remembered.
+
+The history is the only state of a search: everything else is rebuilt from it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from nasbo.errors import JournalError
+from nasbo.history import events as ev
+from nasbo.history.endings import Ending
+from nasbo.history.objectives import Mode, Objectives
+from nasbo.history.records import (
+    Attempt,
+    Measurement,
+    Repeating,
+    Round,
+    Run,
+    Source,
+    State,
+    Trial,
+    config_key,
+)
+from nasbo.history.view import Snapshot, View
+from nasbo.space import Config, Space
+from nasbo.space.difference import first_difference
+
+_PREPARING = (ev.Opened, ev.Budget, ev.RepeatsChanged, ev.Started)
+"""What a new driver writes before runs show that they are alive."""
+
+
+class _Run:
+    """A run while events come in."""
+
+    def __init__(self, number: int, trial: int, time: float, state: State = "waiting") -> None:
+        self.number, self.trial, self.created_at, self.state = number, trial, time, state
+        self.attempts: list[Attempt] = []
+        self.retries: Counter[str] = Counter()
+        self.measurements: list[Measurement] = []
+        self.ending: Ending | None = None
+        self.value: float | None = None
+        self.metrics: Mapping[str, Any] = {}
+        self.step, self.message = 0, ""
+        self.ended_at: float | None = None
+
+    @property
+    def is_running(self) -> bool:
+        return bool(self.attempts) and self.attempts[-1].end is None
+
+    def end_attempt(self, time: float) -> None:
+        """Note when the last attempt ended; what was known of its end before does not count."""
+        last = self.attempts[-1]
+        self.attempts[-1] = replace(last, end=max(last.start, time))
+
+    def frozen(self) -> Run:
+        return Run(
+            number=self.number,
+            trial=self.trial,
+            state=self.state,
+            attempts=tuple(self.attempts),
+            retries=dict(self.retries),
+            measurements=tuple(self.measurements),
+            ending=self.ending,
+            value=self.value,
+            metrics=self.metrics,
+            step=self.step,
+            message=self.message,
+            created_at=self.created_at,
+            ended_at=self.ended_at,
+        )
+
+
+class _Trial:
+    """A trial while events come in."""
+
+    def __init__(self, first: _Run, config: Config, subspace: int, source: Source) -> None:
+        self.runs = [first]
+        self.config, self.subspace, self.source = config, subspace, source
+        self.round, self.info = -1, dict[str, Any]()
+        self.twin: int | None = None
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        """Of the runs that finished, if the first did."""
+        if self.runs[0].ending is not Ending.FINISHED:
+            return ()
+        ended = (run.value for run in self.runs if run.ending is Ending.FINISHED)
+        return tuple(value for value in ended if value is not None)
+
+    def frozen(self, values: tuple[float, ...]) -> Trial:
+        return Trial(
+            id=self.runs[0].number,
+            config=self.config,
+            subspace=self.subspace,
+            source=self.source,
+            round=self.round,
+            info=self.info,
+            runs=tuple(run.frozen() for run in self.runs),
+            twin=self.twin,
+            values=values,
+        )
+
+
+class History(View):
+    """The history that takes in events.
+
+    Args:
+        space: what is searched.
+        objectives: what it is searched for, or the mode of a single metric.
+    """
+
+    def __init__(self, space: Space, objectives: Objectives | Mode = "min") -> None:
+        self.space, self.objectives = space, Objectives.of(objectives)
+        self.settings = None
+        self.rounds: list[Round] = []
+        self.budget, self.is_exhausted, self.repeating = None, False, Repeating()
+        self.keys: set[str] = set()
+        self.gaps: list[tuple[float, float]] = []
+        self.last_time = self._last_sign = 0.0
+        self._trials: dict[int, _Trial] = {}
+        self._owners: list[int] = []
+        self._open: dict[int, _Run] = {}
+        self._twins: dict[int, list[int]] = {}
+        self._frozen: dict[int, Trial] = {}
+        self._stale: set[int] = set()
+        self._view: tuple[Trial, ...] | None = ()
+        self._n_observed = 0
+        self._lock = threading.RLock()
+
+    # What others read
+
+    @property
+    def trials(self) -> Sequence[Trial]:  # type: ignore[override]
+        if self._view is None:
+            self._refresh()
+            self._view = tuple(self._frozen.values())
+        return self._view
+
+    def trial(self, number: int) -> Trial:
+        owner = self._owner(number)
+        self._refresh()
+        return self._frozen[owner]
+
+    @property
+    def open_runs(self) -> list[Run]:
+        return [self._open[number].frozen() for number in sorted(self._open)]
+
+    @property
+    def open_numbers(self) -> list[int]:
+        """Numbers of the runs that have not ended."""
+        return sorted(self._open)
+
+    def is_open(self, number: int) -> bool:
+        """Whether a run has not ended."""
+        return number in self._open
+
+    @property
+    def n_runs(self) -> int:
+        """How many numbers are taken: the next run has this one."""
+        return len(self._owners)
+
+    @property
+    def n_suggested(self) -> int:
+        return len(self._trials) - self._n_observed
+
+    @property
+    def n_ended(self) -> int:
+        return self.n_suggested - sum(run.number == run.trial for run in self._open.values())
+
+    def snapshot(self) -> Snapshot:
+        """The history as it is now, for other threads."""
+        with self._lock:
+            return Snapshot(self)
+
+    def _refresh(self) -> None:
+        """Make the trials anew that events have touched."""
+        for number in sorted(self._stale):
+            trial = self._trials[number]
+            source = trial if trial.twin is None else self._trials[trial.twin]
+            self._frozen[number] = trial.frozen(source.values)
+        self._stale.clear()
+
+    # What events do
+
+    def apply(self, event: ev.Event) -> None:
+        """Take in one event."""
+        with self._lock:
+            _HANDLERS[type(event)](self, event)
+            self.last_time = event.time
+            if not isinstance(event, _PREPARING):
+                self._last_sign = event.time
+
+    def _on_settings(self, event: ev.Settings) -> None:
+        check_settings(event, self)
+        self.settings = event
+        notes = event.notes
+        self.budget = notes.get("trials", self.budget)
+        self.repeating = Repeating(notes.get("repeats", 0), notes.get("repeat_top", 3))
+
+    def _on_opened(self, event: ev.Opened) -> None:
+        """A new driver: the attempts of the one before ended with it."""
+        self._break_off(self.last_time, event.time)
+
+    def _on_budget(self, event: ev.Budget) -> None:
+        self.budget, self.is_exhausted = event.trials, False
+
+    def _on_exhausted(self, event: ev.Exhausted) -> None:
+        self.is_exhausted = True
+
+    def _on_repeating(self, event: ev.RepeatsChanged) -> None:
+        self.repeating = Repeating(event.repeats, event.top)
+
+    def _on_round(self, event: ev.RoundOpened) -> None:
+        opened = Round(event.round, event.size, event.unseen, event.time, event.seconds)
+        self.rounds.append(opened)
+
+    def _on_suggested(self, event: ev.Suggested) -> None:
+        run = _Run(event.trial, event.trial, event.time)
+        trial = _Trial(run, event.config, event.subspace, event.source)
+        trial.round, trial.info = event.round, dict(event.info)
+        self._add(trial)
+
+    def _on_observed(self, event: ev.Observed) -> None:
+        run = _Run(event.trial, event.trial, event.time, "finished")
+        run.ending, run.value, run.ended_at = Ending.FINISHED, event.value, event.time
+        self._n_observed += 1
+        self._add(_Trial(run, event.config, event.subspace, "observed"))
+
+    def _on_repeated(self, event: ev.Repeated) -> None:
+        owner = self._owner(event.trial)
+        self._number(event.run, owner)
+        run = _Run(event.run, owner, event.time)
+        self._trials[owner].runs.append(run)
+        self._open[event.run] = run
+        self._touch(owner)
+
+    def _on_started(self, event: ev.Started) -> None:
+        run = self._run(event.run)
+        if run.is_running:  # a journal from before drivers wrote that they opened it
+            self._break_off(self._last_sign, event.time)
+        run.state = "running"
+        run.attempts.append(Attempt(event.time))
+
+    def _on_reported(self, event: ev.Reported) -> None:
+        run = self._run(event.run)
+        run.step, run.metrics = event.step, event.metrics
+        run.measurements.append(Measurement(event.step, event.value, event.metrics, event.time))
+
+    def _on_requeued(self, event: ev.Requeued) -> None:
+        run = self._run(event.run)
+        self._end_attempt(run, event.time)
+        run.state, run.message = "waiting", event.message
+        run.retries[str(event.ending)] += 1
+
+    def _on_ended(self, event: ev.Ended) -> None:
+        run = self._run(event.run)
+        if run.ending is not None:
+            raise JournalError(f"run {run.number} has ended already ({run.ending})")
+        if event.twin is None:
+            self._end_attempt(run, event.time)
+        del self._open[run.number]
+        run.ending, run.value, run.ended_at = event.ending, event.value, event.time
+        run.state = "finished" if event.ending is Ending.FINISHED else "failed"
+        run.metrics = event.metrics or run.metrics
+        run.step, run.message = event.step or run.step, event.message
+        if event.twin is not None:
+            self._trials[run.trial].twin = event.twin
+            self._twins.setdefault(event.twin, []).append(run.trial)
+        for follower in self._twins.get(run.trial, ()):
+            self._touch(follower)
+
+    def _break_off(self, end: float, start: float) -> None:
+        """Note a gap between two drivers; no attempt reaches beyond its beginning."""
+        if self._trials and start > end:
+            self.gaps.append((end, start))
+        for run in self._open.values():
+            if run.is_running:
+                run.end_attempt(end)
+                self._touch(run.trial)
+
+    def _end_attempt(self, run: _Run, time: float) -> None:
+        """End what runs.
+
+        A run whose driver died and that ends without a new start ran on: somebody else's process
+        holds it, as with ask and tell. Then there was no gap.
+        """
+        if run.is_running or (run.state == "running" and run.attempts):
+            run.end_attempt(time)
+            start = run.attempts[-1].start
+            self.gaps = [gap for gap in self.gaps if gap[1] <= start]
+
+    # Numbers
+
+    def _add(self, trial: _Trial) -> None:
+        run = trial.runs[0]
+        self._number(run.number, run.number)
+        self._trials[run.number] = trial
+        if run.ending is None:
+            self._open[run.number] = run
+        self.keys.add(config_key(trial.config))
+        self._touch(run.number)
+
+    def _number(self, number: int, owner: int) -> None:
+        if number != len(self._owners):
+            raise JournalError(f"run {number} must be number {len(self._owners)}")
+        self._owners.append(owner)
+
+    def _owner(self, number: object) -> int:
+        if not isinstance(number, int) or not 0 <= number < len(self._owners):
+            raise JournalError(f"no trial {number!r}: there are {len(self._owners)}")
+        return self._owners[number]
+
+    def _run(self, number: int) -> _Run:
+        """A run that an event is about to change."""
+        owner = self._owner(number)
+        self._touch(owner)
+        if number in self._open:
+            return self._open[number]
+        return next(run for run in self._trials[owner].runs if run.number == number)
+
+    def _touch(self, owner: int) -> None:
+        self._stale.add(owner)
+        self._view = None
+
+
+_HANDLERS: dict[type[ev.Event], Callable[[History, Any], None]] = {
+    ev.Settings: History._on_settings,
+    ev.Opened: History._on_opened,
+    ev.Budget: History._on_budget,
+    ev.Exhausted: History._on_exhausted,
+    ev.RepeatsChanged: History._on_repeating,
+    ev.RoundOpened: History._on_round,
+    ev.Suggested: History._on_suggested,
+    ev.Observed: History._on_observed,
+    ev.Repeated: History._on_repeated,
+    ev.Started: History._on_started,
+    ev.Reported: History._on_reported,
+    ev.Requeued: History._on_requeued,
+    ev.Ended: History._on_ended,
+}
+
+
+def check_settings(event: ev.Settings, history: History) -> None:
+    """Raise ``JournalError`` if a journal belongs to another space or mode."""
+    if event.space != history.space.fingerprint():
+        told = "the journal belongs to another search space"
+        if event.tree is not None:
+            told += f": {first_difference(event.tree, history.space.to_dict())}"
+        raise JournalError(told)
+    if event.goal.first.mode != history.mode:
+        raise JournalError(f"the journal has mode {event.goal.first.mode!r}, not {history.mode!r}")
+
+
+def replay(space: Space, objectives: Objectives | Mode, lines: Iterable[ev.Line]) -> History:
+    """The history that the lines of a journal tell."""
+    history, decode = History(space, objectives), ev.Decoder()
+    for line in lines:
+        history.apply(decode(line))
+    return history

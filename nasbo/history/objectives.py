@@ -1,0 +1,86 @@
+"""Objectives: the one place that knows whether smaller or larger values are better."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nasbo.errors import NasboError
+
+if TYPE_CHECKING:
+    from nasbo.history.records import Trial
+
+Mode = Literal["min", "max"]
+Array = NDArray[np.float64]
+UNNAMED = "value"
+
+
+@dataclass(frozen=True)
+class Objective:
+    """A metric that is to be small or large."""
+
+    metric: str = UNNAMED
+    mode: Mode = "min"
+
+    def __post_init__(self) -> None:
+        if self.mode not in ("min", "max"):
+            raise NasboError(f"mode must be 'min' or 'max', got {self.mode!r}")
+
+    def score(self, value: float) -> float:
+        """A value as a score, larger is better; and a score as a value."""
+        return value if self.mode == "max" else -value
+
+
+@dataclass(frozen=True)
+class Objectives:
+    """What a search is after; at present one objective.
+
+    Scores are larger where values are better, and only methods and surrogates see them.
+    """
+
+    objectives: tuple[Objective, ...] = (Objective(),)
+
+    @staticmethod
+    def of(mode: Mode | Objectives, metric: str | None = None) -> Objectives:
+        """The objectives of a search for one metric."""
+        if isinstance(mode, Objectives):
+            return mode
+        return Objectives((Objective(metric or UNNAMED, mode),))
+
+    def __iter__(self) -> Iterator[Objective]:
+        return iter(self.objectives)
+
+    def __len__(self) -> int:
+        return len(self.objectives)
+
+    @property
+    def first(self) -> Objective:
+        return self.objectives[0]
+
+    def scores(self, trial: Trial, step: int | None = None) -> Array | None:
+        """A trial's scores, shape (m,); ``None`` where it has no value.
+
+        Args:
+            trial: of this search.
+            step: at which step of its training; default at its end.
+        """
+        value = trial.value if step is None else trial.value_at(step)
+        return None if value is None else np.array([self.first.score(value)])
+
+    def is_better(self, value: float, other: float | None) -> bool:
+        """Whether a value of the first objective beats another one, or none."""
+        return other is None or self.first.score(value) > self.first.score(other)
+
+    def ranked(self, trials: Iterable[Trial]) -> list[Trial]:
+        """The trials that have a value, the best first; earlier trials first among equals."""
+        valued = [trial for trial in trials if trial.value is not None]
+        return sorted(valued, key=lambda trial: (-self.first.score(trial.value or 0.0), trial.id))
+
+    def front(self, trials: Iterable[Trial]) -> list[Trial]:
+        """The trials that no other one beats; with one objective those of the best value."""
+        ranked = self.ranked(trials)
+        return [trial for trial in ranked if trial.value == ranked[0].value]

@@ -1,0 +1,257 @@
+"""Trials, their runs and measurements: what a history consists of, immutable.
+
+A trial is one config. A run is one training of it: the first one, or a repeat with another seed. A
+run that breaks off is begun again in further attempts. What a training reports on its way are
+measurements.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from statistics import fmean
+from typing import Any, Literal
+
+from nasbo.history.endings import Ending
+from nasbo.space import Config
+
+Source = Literal["design", "model", "probe", "fallback", "observed"]
+State = Literal["waiting", "running", "finished", "failed"]
+PREDICTION = ("predicted", "predicted_low", "predicted_high")
+"""Keys of a trial's info: the predicted value and its interval of one standard deviation."""
+
+
+def config_key(config: Mapping[str, Any]) -> str:
+    """A text that two configs share exactly if they are equal."""
+    return json.dumps(config, sort_keys=True, separators=(",", ":"))
+
+
+def json_safe(value: Any) -> Any:
+    """Metrics as JSON can hold them: tensor scalars become plain, non-finite numbers ``None``."""
+    if isinstance(value, Mapping):
+        return {str(key): json_safe(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [json_safe(item) for item in value]
+    if getattr(value, "ndim", None) == 0:
+        value = value.item()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, str | int | bool) else str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """What a training reported at one step; ``value`` is that of the objective."""
+
+    step: int
+    value: float | None
+    metrics: Mapping[str, Any]
+    time: float
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One stay of a run on a worker; ``end`` is ``None`` while it lasts."""
+
+    start: float
+    end: float | None = None
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training of a config.
+
+    Attributes:
+        number: unique in the search; its folder and its seed go by it.
+        trial: the number of its trial, which is that of the trial's first run.
+        until: the step at which it is to pause; ``None`` to its end.
+        attempts: its stays on workers. Between them it waited, or there was no driver.
+        retries: how often it was begun again, by the text of the ending.
+        measurements: what it reported, in order; a restart may report a step again.
+        ending: how it ended; ``None`` while it is open.
+        value: that of the objective at its end.
+        metrics: of the last report.
+    """
+
+    number: int
+    trial: int
+    until: int | None = None
+    state: State = "waiting"
+    attempts: tuple[Attempt, ...] = ()
+    retries: Mapping[str, int] = field(default_factory=dict)
+    measurements: tuple[Measurement, ...] = ()
+    ending: Ending | None = None
+    value: float | None = None
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+    step: int = 0
+    message: str = ""
+    created_at: float = 0.0
+    ended_at: float | None = None
+
+    @property
+    def is_repeat(self) -> bool:
+        return self.number != self.trial
+
+    @property
+    def is_open(self) -> bool:
+        """Handed out, or queued, and not ended."""
+        return self.state in ("waiting", "running")
+
+    @property
+    def cause(self) -> str | None:
+        """Why it did not finish; ``None`` for a run that is open or finished."""
+        is_told = self.ending not in (None, Ending.FINISHED)
+        return str(self.ending) if is_told else None
+
+    @property
+    def current(self) -> Attempt | None:
+        """The attempt that lasts."""
+        return self.attempts[-1] if self.attempts and self.attempts[-1].end is None else None
+
+    @property
+    def seconds(self) -> float:
+        """How long the attempts that have ended took together."""
+        return sum(one.end - one.start for one in self.attempts if one.end is not None)
+
+    @property
+    def curve(self) -> list[tuple[int, float]]:
+        """(step, value) of every measurement with a value."""
+        return [(one.step, one.value) for one in self.measurements if one.value is not None]
+
+    def spans(self, now: float) -> list[tuple[float, float]]:
+        """Start and end of each attempt; the one that lasts reaches until ``now``."""
+        ends = (now if one.end is None else one.end for one in self.attempts)
+        return [(o.start, max(o.start, end)) for o, end in zip(self.attempts, ends, strict=True)]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One config, however often and far it was trained.
+
+    Attributes:
+        id: its number, that of its first run.
+        subspace: number of the subspace that the config belongs to.
+        source: where the config came from.
+        round: in which it was decided; -1 for results from elsewhere.
+        info: what the method thought of it.
+        runs: its trainings, the first one first.
+        twin: number of an earlier trial that trained the same network; its result is taken over.
+        values: of the runs that finished; those of the twin for a twin. Empty until the first run
+            has finished.
+    """
+
+    id: int
+    config: Config
+    subspace: int
+    source: Source
+    round: int = 0
+    info: Mapping[str, Any] = field(default_factory=dict)
+    runs: tuple[Run, ...] = ()
+    twin: int | None = None
+    values: tuple[float, ...] = ()
+
+    @property
+    def first(self) -> Run:
+        return self.runs[0]
+
+    @property
+    def repeats(self) -> tuple[Run, ...]:
+        """The trainings with other seeds."""
+        return self.runs[1:]
+
+    @property
+    def value(self) -> float | None:
+        """The mean of the values; ``None`` until the first run has finished."""
+        return fmean(self.values) if self.values else None
+
+    def value_at(self, step: int) -> float | None:
+        """The value of the first run at a step; ``None`` where it did not report one."""
+        return dict(self.first.curve).get(step)
+
+    @property
+    def state(self) -> State:
+        return self.first.state
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its first run has not ended."""
+        return self.first.is_open
+
+    @property
+    def cause(self) -> str | None:
+        return self.first.cause
+
+    @property
+    def message(self) -> str:
+        return self.first.message
+
+    @property
+    def metrics(self) -> Mapping[str, Any]:
+        """Of the last report of the first run."""
+        return self.first.metrics
+
+    @property
+    def step(self) -> int:
+        return self.first.step
+
+    @property
+    def curve(self) -> list[tuple[int, float]]:
+        return self.first.curve
+
+    @property
+    def attempts(self) -> tuple[Attempt, ...]:
+        return self.first.attempts
+
+    @property
+    def retries(self) -> Mapping[str, int]:
+        """How often the first run was begun again, by cause."""
+        return self.first.retries
+
+    @property
+    def seconds(self) -> float:
+        return self.first.seconds
+
+    @property
+    def ended_at(self) -> float | None:
+        return self.first.ended_at
+
+    @property
+    def started_at(self) -> float | None:
+        return self.attempts[0].start if self.attempts else None
+
+    def copy(self) -> Trial:
+        """A copy that can be changed without harm to the history."""
+        return copy.deepcopy(self)
+
+
+@dataclass(frozen=True)
+class Round:
+    """Trials that were decided together.
+
+    Attributes:
+        unseen: runs whose results the decision did not see.
+        seconds: what the decision took.
+    """
+
+    number: int
+    size: int
+    unseen: tuple[int, ...]
+    time: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Repeating:
+    """How many more times the best ``top`` configs are trained, with other seeds."""
+
+    repeats: int = 0
+    top: int = 3
+
+
+def count_retries(runs: tuple[Run, ...]) -> Counter[str]:
+    """How often runs were begun again, by cause."""
+    return sum((Counter(dict(run.retries)) for run in runs), Counter())

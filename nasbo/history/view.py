@@ -1,0 +1,180 @@
+"""Read-only views of a history: what methods, displays and reports ask."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from nasbo.history.events import Settings
+from nasbo.history.objectives import Mode, Objectives
+from nasbo.history.records import Repeating, Round, Run, Trial, count_retries
+from nasbo.space import Space, Subspace
+
+
+class View:
+    """What is known of a search: trials in the order of their numbers, and what follows from them.
+
+    Attributes:
+        space: what is searched.
+        objectives: what it is searched for.
+        settings: the first event; ``None`` before it.
+        trials: one per config.
+        rounds: trials that were decided together.
+        budget: how many configs there are to be; ``None`` where nobody said.
+        is_exhausted: whether the method had no config left.
+        repeating: how often the best configs are trained again.
+        gaps: (end, start) of drivers: times without one, between an interruption and a resume.
+        last_time: when the last event happened.
+    """
+
+    space: Space
+    objectives: Objectives
+    settings: Settings | None
+    rounds: Sequence[Round]
+    budget: int | None
+    is_exhausted: bool
+    repeating: Repeating
+    gaps: Sequence[tuple[float, float]]
+    last_time: float
+    trials: Sequence[Trial]
+
+    @property
+    def notes(self) -> Mapping[str, Any]:
+        """What the sweep wanted to remember beside the search's own settings."""
+        return {} if self.settings is None else self.settings.notes
+
+    # Trials and runs
+
+    def trial(self, number: int) -> Trial:
+        """The trial of a number, its own or that of one of its runs."""
+        raise NotImplementedError
+
+    def run(self, number: int) -> Run:
+        """The run of a number."""
+        return next(run for run in self.trial(number).runs if run.number == number)
+
+    @property
+    def suggested(self) -> list[Trial]:
+        """The trials of the search itself, without results from elsewhere."""
+        return [trial for trial in self.trials if trial.source != "observed"]
+
+    @property
+    def runs(self) -> list[Run]:
+        """What was handed out to workers here, or will be, in the order of the numbers."""
+        runs = (run for trial in self.suggested for run in trial.runs)
+        return sorted(runs, key=lambda run: run.number)
+
+    @property
+    def repeats(self) -> list[Run]:
+        """Further runs of trials, with other seeds."""
+        return [run for run in self.runs if run.is_repeat]
+
+    @property
+    def open_runs(self) -> list[Run]:
+        """Runs that have not ended."""
+        return [run for run in self.runs if run.is_open]
+
+    def subspace(self, trial: Trial) -> Subspace:
+        return self.space.subspace(trial.subspace)
+
+    # Counts
+
+    @property
+    def n_suggested(self) -> int:
+        return len(self.suggested)
+
+    @property
+    def n_ended(self) -> int:
+        """How many suggested trials have ended, well or badly: what counts against a budget."""
+        return sum(not trial.is_open for trial in self.suggested)
+
+    def design_counts(self) -> Counter[int]:
+        """Configs per subspace that count towards the initial design.
+
+        One that took the place of a subspace without allowed configs counts there.
+        """
+        counted = (t for t in self.trials if t.source in ("design", "observed"))
+        return Counter(t.info.get("instead_of", t.subspace) for t in counted)
+
+    def state_counts(self) -> Counter[str]:
+        return Counter(trial.state for trial in self.suggested)
+
+    def cause_counts(self) -> Counter[str]:
+        """Why trials failed; repeats are counted apart."""
+        return Counter(trial.cause for trial in self.suggested if trial.cause is not None)
+
+    def retry_counts(self) -> Counter[str]:
+        """How often runs were begun again, by cause."""
+        return count_retries(tuple(self.runs))
+
+    # What is best
+
+    @property
+    def mode(self) -> Mode:
+        return self.objectives.first.mode
+
+    def score(self, value: float) -> float:
+        """A value as a score, larger is better."""
+        return self.objectives.first.score(value)
+
+    def ranked(self) -> list[Trial]:
+        """All trials with values, the best first."""
+        return self.objectives.ranked(self.trials)
+
+    @property
+    def best(self) -> Trial | None:
+        """The trial with the best value, among those that finished."""
+        return next(iter(self.ranked()), None)
+
+    def best_so_far(self) -> list[float]:
+        """Best value after each ended trial, in the order in which the trials ended."""
+        ended = sorted(
+            (t for t in self.trials if not t.is_open), key=lambda t: (t.ended_at or 0.0, t.id)
+        )
+        curve: list[float] = []
+        best: float | None = None
+        for trial in ended:
+            if trial.value is not None and self.objectives.is_better(trial.value, best):
+                best = trial.value
+            curve.append(math.nan if best is None else best)
+        return curve
+
+    def rows(self) -> list[tuple[Trial, float]]:
+        """What surrogates learn from: (trial, score) in the order of the trial numbers.
+
+        Finished trials count with the mean of their values, those whose ending teaches the worst
+        with the worst score seen; all other endings say nothing.
+        """
+        known: list[tuple[Trial, float | None]] = []
+        for trial in self.trials:
+            ending = trial.first.ending
+            if trial.value is not None and math.isfinite(trial.value):
+                known.append((trial, self.score(trial.value)))
+            elif ending is not None and ending.teaches == "worst":
+                known.append((trial, None))
+        worst = min((score for _, score in known if score is not None), default=None)
+        if worst is None:
+            return []
+        return [(trial, worst if score is None else score) for trial, score in known]
+
+
+class Snapshot(View):
+    """A history as it was at one moment; other threads may read it."""
+
+    def __init__(self, history: View) -> None:
+        self.space, self.objectives = history.space, history.objectives
+        self.settings, self.budget = history.settings, history.budget
+        self.is_exhausted, self.repeating = history.is_exhausted, history.repeating
+        self.last_time = history.last_time
+        self.rounds, self.gaps = tuple(history.rounds), tuple(history.gaps)
+        self.trials = tuple(history.trials)
+
+    def trial(self, number: int) -> Trial:
+        return self._by_run[number]
+
+    @cached_property
+    def _by_run(self) -> dict[int, Trial]:
+        return {run.number: trial for trial in self.trials for run in trial.runs}
