@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
 import threading
 from typing import Any
 
@@ -85,6 +86,18 @@ def test_first_of_equals_is_best_and_stopped_does_not_count() -> None:
     history.apply(failed(0, "stopped", value=0.5, step=3))
     assert history.best.id == 1, "what was stopped at step 3 is no full result"
     assert (history.trials[0].value, history.trials[0].first.value) == (None, 0.5)
+
+
+def test_what_was_stopped_at_the_last_step_is_a_full_result() -> None:
+    """Schedulers stop also what has reached their last step."""
+    history = _history(3)
+    history.apply(failed(0, "stopped", value=0.5, step=3))
+    assert history.best is not None
+    assert history.best.value == 0.5
+    history.apply(reported(1, 4, 0.9))
+    assert history.best is None, "another one goes further"
+    history.apply(failed(1, "stopped", value=0.8, step=5))
+    assert [(trial.id, score) for trial, score in history.rows()] == [(1, -0.8)]
 
 
 def test_best_so_far_follows_the_ends() -> None:
@@ -179,6 +192,14 @@ def test_events_come_back_from_json(event: Event) -> None:
     line = json.loads(json.dumps(event.to_json()))
     assert from_json(line) == event
     assert Decoder()(line) == event
+
+
+def test_histories_can_be_sent_to_other_processes() -> None:
+    history = _history(3, endings={0: {"value": 1.0}})
+    again = pickle.loads(pickle.dumps(history))
+    again.apply(started(1))
+    assert [trial.state for trial in again.trials] == ["finished", "running", "waiting"]
+    assert [trial.state for trial in history.trials] == ["finished", "waiting", "waiting"]
 
 
 def test_snapshots_do_not_change() -> None:

@@ -34,6 +34,10 @@ _PREPARING = (ev.Opened, ev.Budget, ev.RepeatsChanged, ev.Started)
 """What a new driver writes before runs show that they are alive."""
 
 
+_BEYOND = 2**63
+"""The last step where a run finished without telling: nothing that was stopped is as far."""
+
+
 class _Run:
     """A run while events come in."""
 
@@ -126,11 +130,19 @@ class History(View):
         self._owners: list[int] = []
         self._open: dict[int, _Run] = {}
         self._twins: dict[int, list[int]] = {}
+        self._furthest = 0
+        self._full_stops: set[int] = set()
         self._frozen: dict[int, Trial] = {}
         self._stale: set[int] = set()
         self._view: tuple[Trial, ...] | None = ()
         self._n_observed = 0
         self._lock = threading.RLock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=threading.RLock())
 
     # What others read
 
@@ -182,7 +194,10 @@ class History(View):
         for number in sorted(self._stale):
             trial = self._trials[number]
             source = trial if trial.twin is None else self._trials[trial.twin]
-            self._frozen[number] = trial.frozen(source.values)
+            values = source.values
+            if number in self._full_stops and trial.runs[0].value is not None:
+                values = (trial.runs[0].value,)
+            self._frozen[number] = trial.frozen(values)
         self._stale.clear()
 
     # What events do
@@ -249,6 +264,7 @@ class History(View):
     def _on_reported(self, event: ev.Reported) -> None:
         run = self._run(event.run)
         run.step, run.metrics = event.step, event.metrics
+        self._reach(event.step)
         run.measurements.append(Measurement(event.step, event.value, event.metrics, event.time))
 
     def _on_requeued(self, event: ev.Requeued) -> None:
@@ -268,11 +284,23 @@ class History(View):
         run.state = "finished" if event.ending is Ending.FINISHED else "failed"
         run.metrics = event.metrics or run.metrics
         run.step, run.message = event.step or run.step, event.message
+        is_unknown = run.ending is Ending.FINISHED and not run.step
+        self._reach(_BEYOND if is_unknown else run.step)
+        if run.ending is Ending.STOPPED and 0 < run.step == self._furthest:
+            self._full_stops.add(run.trial)
         if event.twin is not None:
             self._trials[run.trial].twin = event.twin
             self._twins.setdefault(event.twin, []).append(run.trial)
         for follower in self._twins.get(run.trial, ()):
             self._touch(follower)
+
+    def _reach(self, step: int) -> None:
+        """A run went further than all before: what was stopped earlier is no full result."""
+        if step > self._furthest:
+            self._furthest = step
+            for number in self._full_stops:
+                self._touch(number)
+            self._full_stops.clear()
 
     def _break_off(self, end: float, start: float) -> None:
         """Note a gap between two drivers; no attempt reaches beyond its beginning."""

@@ -141,7 +141,8 @@ class Trial:
         runs: its trainings, the first one first.
         twin: number of an earlier trial that trained the same network; its result is taken over.
         values: of the runs that finished; those of the twin for a twin. Empty until the first run
-            has finished.
+            has finished. One that was stopped counts only if no run went further: schedulers stop
+            also what has reached their last step.
     """
 
     id: int

@@ -36,8 +36,8 @@ def test_a_sweep_ends_with_its_best_network(tmp_path: Path) -> None:
     assert finalize(folder, wish, console) == 0
     assert status(folder / FINAL_FOLDER)["state"] == "finished"
     _, final = read_history(folder / FINAL_FOLDER)
-    seeds = {trial.metrics["trial_seed"] for trial in final.trials}
-    assert len(seeds) == len(final.trials) == 4
+    seeds = {run.metrics["trial_seed"] for run in final.runs}
+    assert len(seeds) == len(final.runs) == 4
     best = folder / BEST_FOLDER
     card = json.loads((best / "card.json").read_text())
     first = final.trials[0]

@@ -44,7 +44,7 @@ def test_limits_and_repeats_of_a_sweep(tmp_path: Path) -> None:
     assert history.n_ended == 6
     for trial in history.ranked()[:2]:
         (again,) = trial.repeats
-        assert trained(folder, again.id) != trained(folder, trial.id)
+        assert trained(folder, again.number) != trained(folder, trial.id)
         assert trial.value == fmean([trial.values[0], again.value or 0.0])
     found = status(folder)
     assert (found["state"], found["finished"]) == ("finished", 6)

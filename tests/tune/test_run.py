@@ -329,4 +329,4 @@ def test_the_journal_alone_tells_the_history(tmp_path: Path) -> None:
     make(tmp_path / "s")
     space = load_space("simulation")
     assert read_events(tmp_path / "s" / JOURNAL_FILE) == []
-    assert replay(space, "min", []).trials == []
+    assert replay(space, "min", []).trials == ()
