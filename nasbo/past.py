@@ -23,11 +23,14 @@ class Past:
         name: of the other sweep; ``None`` without one.
         results: configs of the new sweep's space, and their values.
         remarks: in which ways the sweeps differ, a line each; none where they agree.
+        is_comparable: whether trainer, options and data are the same: if not, the results teach the
+            surrogate, but none of them is the best of the new sweep.
     """
 
     name: str | None
     results: list[tuple[Config, float]]
     remarks: list[str]
+    is_comparable: bool = True
 
     def require_results(self) -> None:
         """Raise ``SweepError`` if there is a past sweep that has no result so far."""
@@ -62,6 +65,12 @@ def read_past(sweep: Sweep, space: Space) -> Past:
             f"{sweep.warm_start}: no finished trial belongs to this space; {refusals[0]}"
         )
     remarks = list(differences(sweep, held))
+    is_comparable = not remarks
+    if not is_comparable:
+        remarks.append("its results teach the surrogate, but do not count as results of this sweep")
+    n_failed = sum(trial.cause is not None for trial in history.trials)
+    if n_failed:
+        remarks.append(f"{n_failed} trials that failed are not taken over")
     if refusals:
         remarks.append(
             f"{len(refusals)} of {n_finished} results do not fit this space and are left out; "
@@ -71,6 +80,7 @@ def read_past(sweep: Sweep, space: Space) -> Past:
         sweep.warm_start,
         results,
         [f"warm start from {sweep.warm_start}: {line}" for line in remarks],
+        is_comparable,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -44,13 +45,20 @@ MAY_DIFFER = {
 """Settings that say where a sweep runs and how long, not what it is."""
 MERGED = {"method_options": "method", "trainer_options": "trainer", "resources": None}
 """Settings that are mappings, and the setting that says whose options they are."""
+LARGE = {"acc", "accuracy", "auc", "auroc", "f1", "r2", "precision", "recall", "reward", "score"}
+"""Words in names of metrics that are usually to be large."""
 N_CHECKED = 100
 """Configs that are drawn to see whether a trainer can build any."""
 
 
 def prepare(file: str, given: Mapping[str, Any], console: Console) -> tuple[Sweep, Space]:
     """The settings of a new sweep, whose trainer, space and constraints can be used."""
-    settings = merged(read_settings(file), given)
+    held = read_settings(file)
+    settings = merged(held, given)
+    for name, owner in MERGED.items():
+        if held.get(name) and owner and _is_replaced(owner, held, given):
+            told = f"{name} of {file} are for the {owner} {held.get(owner)}: left out"
+            console.print(told, highlight=False, markup=False, soft_wrap=True)
     sweep = make_sweep({**settings, "working_folder": os.getcwd()})
     if settings.get("trainer"):  # a name that the user wrote
         check_own_name(sweep.trainer, sweep.working_folder)
@@ -182,6 +190,11 @@ def cluster_of(sweep: Sweep) -> str:
 def _check_metric(sweep: Sweep, trainer: Trainer) -> None:
     """The trainer's mode is that of its own metrics: another one needs a mode of its own."""
     if trainer.metric is None or trainer.mode is None:
+        if set(re.split(r"[^a-z0-9]+", (sweep.metric or "").lower())) & LARGE:
+            raise SweepError(
+                f"mode must be given for the metric {sweep.metric}: say --mode max or --mode min "
+                "(without it, it would be made small)"
+            )
         return
     own = {trainer.metric}
     if trainer.final_metric is not None:

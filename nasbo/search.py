@@ -114,8 +114,8 @@ class Search:
 
     def ask(self, n: int = 1) -> list[Trial]:
         """The next ``n`` trials to run; fewer only when the space has no untried config left."""
-        if n < 1:
-            raise NasboError(f"n >= 1 must hold, but got {n}")
+        if not isinstance(n, int) or isinstance(n, bool) or n < 1:
+            raise NasboError(f"n must be an integer >= 1, got {n!r}")
         numbers = [self._returned.popleft() for _ in range(min(n, len(self._returned)))]
         if len(numbers) < n:
             numbers += [trial.id for trial in self.open_round(n - len(numbers))]
@@ -254,8 +254,17 @@ class Search:
         number = self._open_number(trial)
         self.record(ev.Requeued(run=number, ending=Ending.of(cause), message=message))
 
-    def observe(self, config: Config, value: float) -> None:
-        """Take in a result from elsewhere: it counts towards its subspace's design."""
+    def observe(
+        self, config: Config, value: float, origin: str = "", is_comparable: bool = True
+    ) -> None:
+        """Take in a result from elsewhere: it counts towards its subspace's design.
+
+        Args:
+            config: of the space.
+            value: of the metric.
+            origin: where it comes from.
+            is_comparable: whether it may be the best; if not, only the surrogate learns from it.
+        """
         config, value = self.space.canonical(config), _number(value)
         if not math.isfinite(value):
             raise NasboError(f"an observed value must be finite, got {value}")
@@ -265,6 +274,8 @@ class Search:
                 config=config,
                 subspace=self.space.subspace_of(config).index,
                 value=value,
+                origin=origin,
+                is_comparable=is_comparable,
             )
         )
 
@@ -342,6 +353,8 @@ class Search:
 def _number_of(trial: Trial | Run | int) -> int:
     if isinstance(trial, Trial):
         return trial.id
+    if not isinstance(trial, Run | int):
+        raise NasboError(f"a trial or its number is needed, got {shorten(trial)}")
     return trial.number if isinstance(trial, Run) else trial
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,9 +15,10 @@ from rich.text import Text
 
 from nasbo.errors import SweepError
 from nasbo.forecast import draw_forecast, sweep_length
-from nasbo.history import History, Repeating
+from nasbo.history import History, Repeating, View
 from nasbo.history.events import Budget, Event, RepeatsChanged
 from nasbo.job import sweep_name
+from nasbo.parsing import parsed
 from nasbo.past import read_past
 from nasbo.plan import (
     calibrated,
@@ -45,7 +45,6 @@ from nasbo.report.tensorboard import TensorboardLog
 from nasbo.resources import n_gpus
 from nasbo.search import Search
 from nasbo.space import Space
-from nasbo.space.plain_yaml import UNREADABLE, read_yaml
 from nasbo.storage.mirror import open_journal, open_named, push, shown
 from nasbo.sweep import (
     SETTINGS_FILE,
@@ -205,6 +204,8 @@ def resume_sweep(
         change = RepeatsChanged(repeats=repeating.repeats, top=repeating.top)
         _note(folder, sweep, space, change)
     _, history = read_history(folder)
+    if n_trials is not None and is_final(history):
+        raise SweepError(f"{shown(folder)} holds finalists: there are no more trials of them")
     budget = n_trials or history.budget or sweep.trials
     if budget < history.n_suggested:
         raise SweepError(
@@ -219,6 +220,11 @@ def resume_sweep(
         return exit_code("finished", history)
     prepare_data(sweep, display.console)
     return run_in_words(folder, sweep, space, budget, display)
+
+
+def is_final(history: View) -> bool:
+    """Whether a sweep is the fixed queue of another sweep's finalists."""
+    return any("search_trial" in trial.info for trial in history.trials[:1])
 
 
 def _note(folder: Path, sweep: Sweep, space: Space, change: Event) -> History:
@@ -288,7 +294,12 @@ def run_in_words(
     )
     _conclude(folder, sweep, history, console)
     push(folder)
-    if outcome.state != "finished":
+    if history.is_exhausted and history.n_ended < budget:
+        console.print(f"the space has no more than these {history.n_ended} configs")
+    if outcome.state == "failed" and not history.has_own_result:
+        told = f"mend it and continue with nasbo resume, or remove {shown(folder)} and begin again"
+        console.print(told, highlight=False, soft_wrap=True)
+    elif outcome.state != "finished":
         console.print(f"continue with: nasbo resume {shown(folder)}", highlight=False)
     return exit_code(outcome.state, history)
 
@@ -296,7 +307,7 @@ def run_in_words(
 def exit_code(state: str, history: History) -> int:
     """The exit code of a run; a sweep without one result has not succeeded."""
     code = EXIT_CODES[state]
-    return EXIT_CODES["failed"] if code == 0 and history.best is None else code
+    return EXIT_CODES["failed"] if code == 0 and not history.has_own_result else code
 
 
 @contextmanager
@@ -334,7 +345,8 @@ def _conclude(folder: Path, sweep: Sweep, history: History, console: Console) ->
         console.print(f"plot:        none, {error}", highlight=False, soft_wrap=True)
     console.print(f"report:      nasbo report {place}", highlight=False)
     console.print(f"all trials:  nasbo export {place} --csv", highlight=False)
-    console.print(f"more trials: nasbo resume {place} --trials N", highlight=False)
+    if not is_final(history):
+        console.print(f"more trials: nasbo resume {place} --trials N", highlight=False)
     console.print(f"curves:      tensorboard --logdir {folder}", highlight=False)
 
 
@@ -345,56 +357,3 @@ def _trainer_or_none(folder: Path, sweep: Sweep) -> Trainer | None:
         return load_trainer(sweep.trainer)
     except SweepError:
         return None
-
-
-def parsed(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of the command line as settings; those not given are left out."""
-    settings = {key: value for key, value in given.items() if value not in (None, ())}
-    if "constraints" in settings:
-        settings["constraints"] = list(settings["constraints"])
-    for key in ("method_options", "trainer_options", "resources"):
-        if key in settings:
-            settings[key] = parse_pairs(settings[key])
-    if "slots" in settings and settings["slots"] != "auto":
-        settings["slots"] = _integer(settings["slots"])
-    for key in ("time_limit_s", "report_timeout_s"):
-        if key in settings:
-            settings[key] = parse_duration(settings[key])
-    return settings
-
-
-def split_pairs(pairs: Sequence[str]) -> dict[str, str]:
-    """``key=value`` words as a dict; values stay the text that they are."""
-    found = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not key or not equals:
-            raise SweepError(f"an option must be key=value, got {pair!r}")
-        found[key] = value
-    return found
-
-
-def parse_pairs(pairs: Sequence[str]) -> dict[str, Any]:
-    """``key=value`` words as a dict; values are read as YAML."""
-    parsed = {}
-    for key, value in split_pairs(pairs).items():
-        try:
-            parsed[key] = read_yaml(value)
-        except UNREADABLE as error:
-            raise SweepError(f"the value of {key!r} cannot be read: {value!r}") from error
-    return parsed
-
-
-def parse_duration(text: str) -> float:
-    """``90s``, ``30m``, ``12h`` or plain seconds."""
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smhd]?)\s*", str(text))
-    if not match:
-        raise SweepError(f"a time must be like 90s, 30m or 12h, got {text!r}")
-    return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}[match[2]]
-
-
-def _integer(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError as error:
-        raise SweepError(f"slots must be a number or auto, got {text!r}") from error

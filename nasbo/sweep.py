@@ -386,6 +386,7 @@ def _best(trial: Trial) -> dict[str, Any]:
         "values": list(trial.values),
         "config": trial.config,
         "metrics": dict(trial.metrics),
+        **({"origin": trial.info["origin"]} if "origin" in trial.info else {}),
     }
 
 

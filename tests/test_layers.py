@@ -36,6 +36,7 @@ ROOMS: dict[str, set[str]] = {
     "nasbo.sweep": set(),
     "nasbo.past": set(),
     "nasbo.undo": set(),
+    "nasbo.parsing": set(),
     "nasbo.job": set(),
     "nasbo.resources": {"torch"},
     "nasbo.tune": {"ray"},

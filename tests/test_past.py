@@ -68,6 +68,7 @@ def test_another_trainer_its_options_and_data_are_told(tmp_path: Path) -> None:
         f"{name}option epochs was 2, here 5",
         f"{name}option wide was nothing, here True",
         f"{name}data: hash was 'abc', here 'abd'",
+        f"{name}its results teach the surrogate, but do not count as results of this sweep",
     ]
 
 
@@ -100,3 +101,28 @@ def test_a_past_without_results_is_refused_when_the_sweep_begins(tmp_path: Path)
     sweep = Sweep("simulation", TRAINER, metric="loss", warm_start=str(tmp_path / "a"))
     with pytest.raises(SweepError, match="no trial has finished, so there is nothing to take over"):
         read_past(sweep, SPACE).require_results()
+
+
+def test_results_of_another_trainer_are_never_the_best(tmp_path: Path) -> None:
+    sweep = replace(past(tmp_path / "a"), trainer="own:train")
+    found = read_past(sweep, SPACE)
+    assert not found.is_comparable
+    assert "do not count as results of this sweep" in found.remarks[-1]
+    search = Search("simulation", "random")
+    for config, value in found.results:
+        search.observe(config, value, found.name or "", found.is_comparable)
+    assert search.history.best is None
+    assert not search.history.has_own_result
+    assert len(search.history.rows()) == 4, "the surrogate learns from them"
+    (trial,) = search.ask(1)
+    search.tell(trial, 100.0)
+    assert search.best.id == trial.id
+    assert search.history.best_so_far()[-1] == 100.0
+
+
+def test_failed_trials_that_are_not_taken_over_are_told(tmp_path: Path) -> None:
+    sweep = past(tmp_path / "a")
+    with Search("simulation", "random", journal=tmp_path / "a" / JOURNAL_FILE) as search:
+        for trial in search.ask(2):
+            search.tell(trial, error="crashed")
+    assert "2 trials that failed are not taken over" in read_past(sweep, SPACE).remarks[0]

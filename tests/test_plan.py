@@ -133,3 +133,19 @@ def test_options_of_a_method_do_not_go_to_another_one(tmp_path: Path) -> None:
     assert prepare(str(file), {**trainer, "method": "tpe"}, CONSOLE)[0].method_options == {}
     sweep, _ = prepare(str(file), {**trainer, "method": "attnbo"}, CONSOLE)
     assert (sweep.method_options, sweep.trainer_options) == ({"preset": "paper"}, {"a": 1})
+
+
+@pytest.mark.parametrize("metric", ["acc", "val_accuracy", "test-AUC", "f1"])
+def test_metrics_that_want_to_be_large_need_a_mode(metric: str) -> None:
+    given = {"trainer": "tests.tune.toy:simulation", "metric": metric}
+    with pytest.raises(SweepError, match=f"mode must be given for the metric {metric}"):
+        prepare("simulation", given, CONSOLE)
+    assert prepare("simulation", {**given, "mode": "max"}, CONSOLE)[0].mode == "max"
+
+
+def test_options_that_are_left_out_are_told(tmp_path: Path) -> None:
+    file = tmp_path / "sweep.yaml"
+    file.write_text("space: simulation\nmethod_options: {preset: paper}\nmethod: attnbo\n")
+    console = Console(record=True, width=300)
+    prepare(str(file), {"trainer": "tests.tune.toy:simulation", "method": "gp"}, console)
+    assert "are for the method attnbo: left out" in console.export_text()

@@ -108,7 +108,7 @@ def test_used_up_space_gives_fewer_then_none(finite_space: Space) -> None:
 
 @pytest.mark.parametrize("n", [0, -1])
 def test_ask_needs_a_count(n: int) -> None:
-    with pytest.raises(NasboError, match="n >= 1 must hold"):
+    with pytest.raises(NasboError, match="n must be an integer >= 1"):
         _search().ask(n)
 
 
@@ -174,10 +174,8 @@ def test_what_was_stopped_keeps_its_value_and_is_never_best() -> None:
     first, second, third = search.ask(3)
     search.tell(first, 0.9, error="stopped", step=3)
     search.tell(second, 0.95, error="crashed")
-    with pytest.raises(NasboError, match="nothing has finished yet"):
-        _ = search.best
-    assert (search.trials[0].first.value, search.trials[0].step) == (0.9, 3)
     search.tell(third, 0.1)
+    assert (search.trials[0].first.value, search.trials[0].step) == (0.9, 3)
     assert (search.best.id, search.best.value) == (2, 0.1)
     assert [trial.id for trial, _ in search.history.rows()] == [2]
 
@@ -387,3 +385,43 @@ def test_journals_with_predictions_as_scores_are_read_as_values() -> None:
     old = replay(search.space, "min", lines)
     wanted = {"predicted": 9.0, "predicted_low": 8.0, "predicted_high": 9.5}
     assert old.trials[0].info == wanted
+
+
+@pytest.mark.parametrize("n", ["2", 2.5, True, 0])
+def test_ask_takes_a_count(n: Any) -> None:
+    with pytest.raises(NasboError, match="n must be an integer >= 1"):
+        _search().ask(n)
+
+
+def test_tell_takes_a_trial() -> None:
+    search = _search()
+    (trial,) = search.ask(1)
+    with pytest.raises(NasboError, match="a trial or its number is needed, got"):
+        search.tell(trial.config, 0.5)  # type: ignore[arg-type]
+
+
+def test_trials_that_are_handed_out_are_copies() -> None:
+    search = _search()
+    (trial,) = search.ask(1)
+    search.tell(trial, 0.5, metrics={"size": 3})
+    for copy in (search.trials[0], search.best):
+        copy.metrics["size"] = 99  # type: ignore[index]
+        copy.config["C"] = -1.0
+        copy.info["x"] = 1  # type: ignore[index]
+    assert search.history.trials[0].metrics == {"size": 3}
+    assert search.history.trials[0].config != copy.config
+    assert "x" not in search.history.trials[0].info
+
+
+def test_a_journal_that_this_process_holds_says_so(tmp_path: Path) -> None:
+    first = _search(journal=tmp_path / "j")
+    with pytest.raises(JournalError, match=r"by this process itself: close\(\) the search"):
+        _search(journal=tmp_path / "j")
+    first.close()
+
+
+def test_only_known_causes_put_a_run_back() -> None:
+    search = _search()
+    (trial,) = search.ask(1)
+    with pytest.raises(NasboError, match=r"must be one of .* got 'tired'"):
+        search.requeue(trial, "tired")

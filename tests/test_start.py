@@ -14,6 +14,7 @@ from rich.console import Console
 from nasbo.cli import cli
 from nasbo.errors import NasboError, SweepError
 from nasbo.history.events import Budget
+from nasbo.parsing import parse_duration
 from nasbo.plan import PLACEMENT
 from nasbo.report.study import open_study
 from nasbo.search import Search
@@ -21,7 +22,6 @@ from nasbo.space import Space
 from nasbo.start import (
     PLOT_FILE,
     Display,
-    parse_duration,
     resume_sweep,
     show_best,
     start_or_resume,

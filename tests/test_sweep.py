@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from nasbo.errors import JournalError, NasboError, SpaceError, SweepError
+from nasbo.parsing import parse_duration, parse_pairs
 from nasbo.report.export import export_csv
 from nasbo.search import Search
-from nasbo.start import parse_duration, parse_pairs
 from nasbo.sweep import (
     JOURNAL_FILE,
     SETTINGS_FILE,

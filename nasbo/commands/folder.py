@@ -15,6 +15,10 @@ class SweepFolder(click.ParamType):  # type: ignore[type-arg]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         if "://" not in str(value):
+            try:
+                Path(value).exists()
+            except OSError as error:
+                self.fail(f"{value}: cannot be used: {error.strerror}", param, ctx)
             return Path(value)
         from nasbo.storage.mirror import open_mirror
 

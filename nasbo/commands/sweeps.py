@@ -159,7 +159,8 @@ def resume(
     nasbo resume /shared/runs/first --address HEAD:6379 --slots auto --gpus-per-trial 1
     """
     from nasbo.history import Repeating
-    from nasbo.start import Display, parsed, resume_sweep
+    from nasbo.parsing import parsed
+    from nasbo.start import Display, resume_sweep
 
     repeating = None if repeats is None else Repeating(repeats, repeat_top)
     display = Display(console(), live_report)
@@ -225,7 +226,7 @@ def finalize(
     """
     from nasbo.finish.finalists import Wish
     from nasbo.finish.finalize import finalize as end_sweep
-    from nasbo.start import parsed
+    from nasbo.parsing import parsed
 
     settings = parsed(given)
     options = settings.pop("trainer_options", {})

@@ -67,8 +67,9 @@ def finalize(folder: Path, wish: Wish, console: Console) -> int:
     check_provenance(folder, searched, console)
     planned = replace(planned, provenance=provenance_of(planned, console))
     sweep, space = prepare_final(final, planned, chosen, wish.seeds)
-    console.print(f"{len(chosen)} finalists, trained {wish.seeds} times each, in {shown(final)}")
     _, known = read_history(final)
+    n_runs = max(len(trial.runs) for trial in known.trials)
+    console.print(f"{len(chosen)} finalists, trained {n_runs} times each, in {shown(final)}")
     if not is_complete(known, len(chosen)):
         if not is_new:
             prepare_data(sweep, console)
@@ -79,6 +80,7 @@ def finalize(folder: Path, wish: Wish, console: Console) -> int:
     finalists = _export_all(final, sweep, trainer, console)
     chosen_by = _decider(searched, planned, wish)
     best = _pick(finalists, planned, chosen_by)
+    wish = replace(wish, seeds=max(n_runs, wish.seeds))
     words = {"command": wish.command(folder), "choose": wish.choose, "chosen_by": chosen_by}
     facts = _facts(searched, sweep, history, console) | words
     _write_best(folder, final, best, finalists, facts)

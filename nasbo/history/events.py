@@ -135,13 +135,21 @@ class Suggested(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Observed(Event):
-    """A result from elsewhere."""
+    """A result from elsewhere.
+
+    Attributes:
+        origin: where it comes from, if that has a name.
+        is_comparable: whether its value may be compared with results of this search; if not, it is
+            for the surrogate only.
+    """
 
     kind = "observed"
     trial: int
     config: Config
     subspace: int
     value: float
+    origin: str = ""
+    is_comparable: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -244,7 +244,10 @@ class History(View):
         run = _Run(event.trial, event.trial, event.time, "finished")
         run.ending, run.value, run.ended_at = Ending.FINISHED, event.value, event.time
         self._n_observed += 1
-        self._add(_Trial(run, event.config, event.subspace, "observed"))
+        trial = _Trial(run, event.config, event.subspace, "observed")
+        if event.origin:
+            trial.info = {"origin": event.origin, "is_comparable": event.is_comparable}
+        self._add(trial)
 
     def _on_repeated(self, event: ev.Repeated) -> None:
         owner = self._owner(event.trial)

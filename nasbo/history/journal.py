@@ -254,10 +254,16 @@ def _lock(path: Path) -> int:
         if not _try_lock(lock):
             holder = os.read(lock, 200).decode(errors="replace").strip() or "another process"
             os.close(lock)
+            if holder == _whoami():
+                holder = "this process itself: close() the search that holds it"
             raise JournalError(f"{path}: is being written by {holder}")
     os.ftruncate(lock, 0)
-    os.write(lock, f"process {os.getpid()} on {socket.gethostname()}\n".encode())
+    os.write(lock, f"{_whoami()}\n".encode())
     return lock
+
+
+def _whoami() -> str:
+    return f"process {os.getpid()} on {socket.gethostname()}"
 
 
 def _try_lock(lock: int) -> bool:

@@ -77,7 +77,7 @@ class Objectives:
 
     def ranked(self, trials: Iterable[Trial]) -> list[Trial]:
         """The trials that have a value, the best first; earlier trials first among equals."""
-        valued = [trial for trial in trials if trial.value is not None]
+        valued = [trial for trial in trials if trial.value is not None and trial.is_comparable]
         return sorted(valued, key=lambda trial: (-self.first.score(trial.value or 0.0), trial.id))
 
     def front(self, trials: Iterable[Trial]) -> list[Trial]:

@@ -169,6 +169,11 @@ class Trial:
         """The mean of the values; ``None`` until the first run has finished."""
         return fmean(self.values) if self.values else None
 
+    @property
+    def is_comparable(self) -> bool:
+        """Whether its value may be compared with others: not if another trainer gave it."""
+        return bool(self.info.get("is_comparable", True))
+
     def value_at(self, step: int) -> float | None:
         """The value of the first run at a step; ``None`` where it did not report one."""
         return dict(self.first.curve).get(step)

@@ -129,6 +129,11 @@ class View:
         """The trial with the best value, among those that finished."""
         return next(iter(self.ranked()), None)
 
+    @property
+    def has_own_result(self) -> bool:
+        """Whether a trial of this search has a value; results from elsewhere do not count."""
+        return any(trial.value is not None for trial in self.suggested)
+
     def best_so_far(self) -> list[float]:
         """Best value after each ended trial, in the order in which the trials ended."""
         ended = sorted(
@@ -137,7 +142,8 @@ class View:
         curve: list[float] = []
         best: float | None = None
         for trial in ended:
-            if trial.value is not None and self.objectives.is_better(trial.value, best):
+            is_known = trial.value is not None and trial.is_comparable
+            if is_known and self.objectives.is_better(trial.value or 0.0, best):
                 best = trial.value
             curve.append(math.nan if best is None else best)
         return curve

@@ -13,10 +13,11 @@ from rich.console import Console
 
 from nasbo.errors import SweepError
 from nasbo.job import job_metadata
+from nasbo.parsing import parsed
 from nasbo.plan import check_same, check_search, prepare
 from nasbo.space import find_space_file
 from nasbo.space.load import SHIPPED
-from nasbo.start import default_folder, parsed
+from nasbo.start import default_folder
 from nasbo.storage.place import is_url
 from nasbo.sweep import SETTINGS_FILE, Sweep
 

@@ -93,6 +93,12 @@ def value_limits(values: Sequence[float], mode: str) -> tuple[float, float]:
     return limits([max(known[0], min(quarter, half) - reach), known[-1]])
 
 
+def beyond_text(values: Sequence[float], ends: tuple[float, float]) -> str:
+    """A sentence about values that an axis does not reach; "" where it reaches all."""
+    n = sum(math.isfinite(value) and not ends[0] <= value <= ends[1] for value in values)
+    return f" {n:,} worse values lie beyond the axis and are drawn at its end." if n else ""
+
+
 @dataclass(frozen=True)
 class Frame:
     """The two scales of a figure, with their titles."""

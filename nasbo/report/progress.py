@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Sequence
+from statistics import fmean
 from types import TracebackType
 
 from rich.console import Console, Group, RenderableType
@@ -65,6 +67,7 @@ class Progress:
 
     def _print_ended(self, history: View, printed: set[int]) -> None:
         runs = [run for run in history.runs if not run.is_open]
+        runs.sort(key=lambda run: (run.ended_at or 0.0, run.number))
         n_ended = sum(run.number in printed and not run.is_repeat for run in runs)
         for run in runs:
             if run.number not in printed:
@@ -171,15 +174,25 @@ def run_line(history: View, run: Run, n_ended: int, budget: int) -> str:
     """One line for a run that has ended, as the ``n_ended``-th trial of the budget."""
     trial = history.trial(run.number)
     took = f"  {duration(run.seconds)}" if run.attempts else ""
-    value = run.value if run.is_repeat or trial.value is None else trial.value
-    what = value_text(value) if value is not None else f"failed: {run.cause}"
+    what = value_text(run.value) if run.value is not None else f"failed: {run.cause}"
     when, source = f"round {trial.round}", str(trial.source)
     if run.is_repeat:
         when, source = f"repeat of {trial.id}", "repeat"
     place = f"{when}  {history.subspace(trial).id}  {source}"
     message = f"  ({run.message})" if run.message else ""
     count = f"{n_ended:>{len(str(budget))}} of {budget}"
-    return f"{count}  trial {run.number}  {place}  {what}{took}{message}  {best_text(history)}"
+    return f"{count}  trial {run.number}  {place}  {what}{took}{message}  {_best_by(history, run)}"
+
+
+def _best_by(history: View, run: Run) -> str:
+    """The best mean of the runs that had ended when this one did."""
+    means = []
+    for trial in history.trials:
+        ended = (one for one in trial.runs if (one.ended_at or math.inf) <= (run.ended_at or 0.0))
+        values = [one.value for one in ended if one.state == "finished" and one.value is not None]
+        means += [fmean(values)] if values and trial.is_comparable else []
+    best = max(means, key=history.score, default=None)
+    return "best -" if best is None else f"best {value_text(best)}"
 
 
 def best_text(history: View) -> str:

@@ -18,6 +18,8 @@ def describe_best(history: View, trial: Trial, trainer: Trainer | None) -> Rende
     value = "-" if trial.value is None else f"{trial.value:.5g}"
     if len(trial.values) > 1:
         value += f", the mean of {' '.join(f'{one:.5g}' for one in trial.values)}"
+    if "origin" in trial.info:
+        value += f", taken over from {trial.info['origin']}"
     title = f"best: trial {trial.id}, value {value} ({history.subspace(trial).id})"
     table = Table(show_header=False, box=None)
     for name, setting in trial.config.items():

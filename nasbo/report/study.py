@@ -103,8 +103,7 @@ class Study:
     @cached_property
     def ranked(self) -> list[Trial]:
         """Trials with a value, the best first."""
-        score = self.history.score
-        return sorted(self.valued, key=lambda trial: (-score(value_of(trial)), trial.id))
+        return self.history.objectives.ranked(self.valued)
 
     @property
     def value_limits(self) -> tuple[float, float]:

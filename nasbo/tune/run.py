@@ -210,7 +210,7 @@ def _warm_start(search: Search, sweep: Sweep) -> None:
     past.require_results()
     for config, value in past.results:
         if not search.is_known(config):  # a start before may have broken off
-            search.observe(config, value)
+            search.observe(config, value, past.name or "", past.is_comparable)
 
 
 class _terminate_as_interrupt:  # noqa: N801

@@ -140,9 +140,10 @@ class SweepSearch(NasboSearch):
 
     def _target_reached(self) -> bool:
         history, target = self.search.history, self._sweep.stop_at
-        if target is None or history.best is None or history.best.value is None:
-            return False
-        return history.score(history.best.value) >= history.score(target)
+        own = (trial.value for trial in history.suggested if trial.value is not None)
+        return target is not None and any(
+            history.score(value) >= history.score(target) for value in own
+        )
 
     def _on_journal_error(self, error: JournalError) -> Any:
         logger.error("%s", error)

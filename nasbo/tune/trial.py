@@ -270,6 +270,8 @@ def pick_value(result: Any, metric: str | None) -> float:
 
 def _as_number(value: Any, what: str) -> float:
     try:
+        if isinstance(value, str | bytes | bool):
+            raise TypeError
         return float(value)
     except (TypeError, ValueError) as error:
         raise MissingMetricError(f"{what} must be a number, got {type(value).__name__}") from error
@@ -304,12 +306,14 @@ def _train(config: dict[str, Any], task: TrialTask, session: TuneSession) -> Non
         prepare_node(trainer, task.options)
         with session:
             session.conclude(trainer(config["config"], session))
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         with suppress(OSError, BucketError):  # the disk may be what is wrong
             (session.folder / "error.txt").write_text(traceback.format_exc(), encoding="utf-8")
             session.store()
         cause = cause_of(error)
         size = 2000 if cause == DATA else 500  # what to do about data takes some lines
         message = f"{type(error).__name__}: {error}"[:size]
+        if isinstance(error, SystemExit):
+            message = f"the trainer called sys.exit({error.code!r})"
         given = ", ".join(error.given) if isinstance(error, MissingMetricError) else ""
         tune.report({VALUE: math.nan, CAUSE: cause, MESSAGE: message, GIVEN: given})

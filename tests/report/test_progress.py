@@ -22,6 +22,7 @@ from nasbo.report.progress import (
     value_text,
 )
 from nasbo.search import Search
+from tests.events import finished
 from tests.report.sample import history_of
 
 
@@ -66,6 +67,21 @@ def test_results_from_elsewhere_do_not_count_against_the_budget() -> None:
         progress(search.history)
     lines = text.getvalue().splitlines()
     assert [line[:19] for line in lines] == [" 1 of 12  trial 16 ", " 2 of 12  trial 17 "]
+
+
+def test_lines_tell_what_was_known_when_a_trial_ended() -> None:
+    search = Search("svm", method="random", mode="max", notes={"repeats": 1})
+    first, second = search.ask(2)
+    search.record(finished(first.id, 0.5, time=10.0), finished(second.id, 0.9, time=20.0))
+    (again,) = search.repeat(search.history.trial(first.id))
+    search.record(finished(again.number, 0.7, time=30.0))
+    text = io.StringIO()
+    progress = Progress(Console(file=text, width=160), budget=2)
+    progress(Search("svm", method="random", mode="max").history)
+    progress(search.history)
+    ends = [line.split("  ") for line in text.getvalue().splitlines()]
+    assert [end[-1] for end in ends] == ["best 0.5000", "best 0.9000", "best 0.9000"]
+    assert [end[5] for end in ends] == ["0.5000", "0.9000", "0.7000"]
 
 
 def test_terminal_shows_rounds_trials_best_and_time_left() -> None:

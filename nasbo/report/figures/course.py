@@ -7,7 +7,15 @@ from collections import Counter
 from statistics import median
 
 from nasbo.history import Trial
-from nasbo.report.axes import Frame, Scale, limits, number_text, step_points, value_limits
+from nasbo.report.axes import (
+    Frame,
+    Scale,
+    beyond_text,
+    limits,
+    number_text,
+    step_points,
+    value_limits,
+)
 from nasbo.report.drawing import (
     Box,
     Dot,
@@ -31,7 +39,8 @@ def draw_best_so_far(study: Study) -> Figure:
     """Each trial's value and the best so far, over the trials in the order of their ends."""
     study.require_values()
     x = Scale(0, len(study.ended) + 1, 64, WIDTH - 16)
-    y = Scale(*value_limits(study.values, study.mode), HEIGHT - 56, 56)
+    ends = value_limits(study.values, study.mode)
+    y = Scale(*ends, HEIGHT - 56, 56)
     drawing = Drawing(WIDTH, HEIGHT)
     drawing.extend(_design_band(study, x, y))
     drawing.extend(Frame(x, y, "trials that have ended", study.metric).shapes())
@@ -41,7 +50,7 @@ def draw_best_so_far(study: Study) -> Figure:
     entries = [("best so far", "ink")]
     entries += [(name, color) for name, color in SOURCE_COLORS.items() if name in present]
     drawing.extend(legend(entries, 64, 16, WIDTH - 80))
-    caption = _best_caption(study) + study.thinned
+    caption = _best_caption(study) + beyond_text(study.values, ends) + study.thinned
     return Figure("best-so-far", "Best so far", caption, drawing)
 
 
@@ -88,7 +97,8 @@ def draw_subspaces(study: Study) -> Figure:
     height = 76.0 + 34 * len(rows)
     longest = max(len(study.group(group[0], MAX_ROWS)) for group in rows)
     left_end = 24 + 7.0 * min(longest, MAX_NAME)
-    x = Scale(*value_limits(study.values, study.mode), left_end, WIDTH - 56)
+    ends = value_limits(study.values, study.mode)
+    x = Scale(*ends, left_end, WIDTH - 56)
     y = Scale(0, len(rows), height - 52, 20)
     drawing = Drawing(WIDTH, height)
     drawing.extend(Frame(x, y, study.metric).shapes(has_y_ticks=False))
@@ -97,6 +107,7 @@ def draw_subspaces(study: Study) -> Figure:
     left = f" The best {len(rows)} of {len(groups):,} groups." if len(groups) > MAX_ROWS else ""
     grouped = study.grouped if study.history.space.n_subspaces > MAX_ROWS else ""
     caption = f"Each dot is a trial, the line the median, the number how many.{grouped}{left}"
+    caption += beyond_text(study.values, ends)
     return Figure("subspaces", f"{study.metric} by subspace", caption + study.thinned, drawing)
 
 

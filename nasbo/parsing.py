@@ -1,0 +1,63 @@
+"""Options of the command line as settings: pairs, durations and counts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from nasbo.errors import SweepError
+from nasbo.space.plain_yaml import UNREADABLE, read_yaml
+
+
+def parsed(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of the command line as settings; those not given are left out."""
+    settings = {key: value for key, value in given.items() if value not in (None, ())}
+    if "constraints" in settings:
+        settings["constraints"] = list(settings["constraints"])
+    for key in ("method_options", "trainer_options", "resources"):
+        if key in settings:
+            settings[key] = parse_pairs(settings[key])
+    if "slots" in settings and settings["slots"] != "auto":
+        settings["slots"] = _integer(settings["slots"])
+    for key in ("time_limit_s", "report_timeout_s"):
+        if key in settings:
+            settings[key] = parse_duration(settings[key])
+    return settings
+
+
+def split_pairs(pairs: Sequence[str]) -> dict[str, str]:
+    """``key=value`` words as a dict; values stay the text that they are."""
+    found = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not key or not equals:
+            raise SweepError(f"an option must be key=value, got {pair!r}")
+        found[key] = value
+    return found
+
+
+def parse_pairs(pairs: Sequence[str]) -> dict[str, Any]:
+    """``key=value`` words as a dict; values are read as YAML."""
+    parsed = {}
+    for key, value in split_pairs(pairs).items():
+        try:
+            parsed[key] = read_yaml(value)
+        except UNREADABLE as error:
+            raise SweepError(f"the value of {key!r} cannot be read: {value!r}") from error
+    return parsed
+
+
+def parse_duration(text: str) -> float:
+    """``90s``, ``30m``, ``12h`` or plain seconds."""
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smhd]?)\s*", str(text))
+    if not match:
+        raise SweepError(f"a time must be like 90s, 30m or 12h, got {text!r}")
+    return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}[match[2]]
+
+
+def _integer(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError as error:
+        raise SweepError(f"slots must be a number or auto, got {text!r}") from error
