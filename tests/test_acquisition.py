@@ -15,8 +15,8 @@ from nasbo.acquisition.improvement import score_rows
 from nasbo.acquisition.neighbours import complete, structural_neighbours, values_of
 from nasbo.acquisition.sampled import promising_subspaces
 from nasbo.history import config_key
+from nasbo.history.data import Data
 from nasbo.space import Config, Space, Subspace, load_space
-from nasbo.surrogates.base import Observations
 from nasbo.surrogates.structured import StructuredGP
 
 NUMBER = {"type": "float", "range": [0, 1]}
@@ -39,15 +39,15 @@ def score(config: Config) -> float:
     return -((config.get("rate", 0.5) - 0.7) ** 2) * 4 - wide**2 - (config.get("mode") == "x")
 
 
-def observed(space: Space, n: int = 12, seed: int = 0) -> Observations:
+def observed(space: Space, n: int = 12, seed: int = 0) -> Data:
     rng = np.random.default_rng(seed)
     configs = [space.sample(rng) for _ in range(n)]
     subspaces = [space.subspace_of(config) for config in configs]
     x = [s.encode(c) for s, c in zip(subspaces, configs, strict=True)]
-    return Observations(space, subspaces, x, np.array([score(c) for c in configs]), n)
+    return Data(space, subspaces, x, np.array([score(c) for c in configs]), n)
 
 
-def fitted(space: Space, seen: Observations) -> StructuredGP:
+def fitted(space: Space, seen: Data) -> StructuredGP:
     model = StructuredGP(space)
     model.fit(seen)
     return model
@@ -201,7 +201,7 @@ def test_complete_ignores_values_outside_the_range() -> None:
     assert values_of(space.subspace_of(config), config)["degree", 0] == config["degree"]
 
 
-def choose(space: Space, acquisition: str, n: int, model: StructuredGP, seen: Observations):
+def choose(space: Space, acquisition: str, n: int, model: StructuredGP, seen: Data):
     chooser = Chooser(space, seen, np.random.default_rng(0), never)
     return chooser.choose(model, acquisition, n)
 
@@ -273,4 +273,4 @@ def test_thompson_follows_the_posterior() -> None:
     found = choose(space, "thompson", 20, fitted(space, seen), seen)
     assert len(found) == 20
     chosen = np.mean([score(f.subspace.decode(f.x)) for f in found])
-    assert chosen > seen.y.mean()
+    assert chosen > seen.scores.mean()

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from nasbo.acquisition.maximise import Batch, Found, IsTaken, Starts, maximise_per_subspace
 from nasbo.acquisition.sampled import promising_subspaces
 from nasbo.acquisition.thompson import thompson
+from nasbo.history.data import Data
 from nasbo.space import Space, Subspace
-from nasbo.surrogates.base import Observations, Surrogate
+from nasbo.surrogates.base import Surrogate
 
 Array = NDArray[np.float64]
 Acquisition = Literal["log_ei", "sampled_log_ei", "thompson"]
@@ -46,7 +47,7 @@ class Chooser:
     """
 
     space: Space
-    observations: Observations
+    observations: Data
     rng: Generator
     is_taken: IsTaken
     pending: Sequence[Subspace] = ()

@@ -18,8 +18,9 @@ from torch import Tensor
 
 from nasbo.acquisition.box import Box
 from nasbo.acquisition.improvement import log_ei, score_rows
+from nasbo.history.data import Data
 from nasbo.space import Subspace
-from nasbo.surrogates.base import Batches, Observations, Surrogate
+from nasbo.surrogates.base import Batches, Surrogate
 
 Array = NDArray[np.float64]
 IsTaken = Callable[[Subspace, Array], bool]
@@ -106,7 +107,7 @@ class _Pool:
 def maximise_per_subspace(
     surrogate: Surrogate,
     subspaces: Sequence[Subspace],
-    observations: Observations,
+    observations: Data,
     rng: Generator,
     is_taken: IsTaken,
     starts: Starts | None = None,
@@ -136,11 +137,11 @@ def maximise_per_subspace(
 
 
 def starting_rows(
-    boxes: Sequence[Box], observations: Observations, rng: Generator, starts: Starts
+    boxes: Sequence[Box], observations: Data, rng: Generator, starts: Starts
 ) -> list[Array]:
     """Rows to start from in each box: uniform ones, around its best, around the best of all."""
     home = np.array([subspace.index for subspace in observations.subspaces])
-    order = np.argsort(-observations.y, kind="stable")
+    order = np.argsort(-observations.scores, kind="stable")
     rows = []
     for box in boxes:
         parts = [box.sample(starts.uniform, rng)]

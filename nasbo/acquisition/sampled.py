@@ -12,8 +12,9 @@ from numpy.random import Generator
 
 from nasbo.acquisition.improvement import score_rows
 from nasbo.acquisition.neighbours import structural_neighbours
+from nasbo.history.data import Data
 from nasbo.space import Config, Space, Subspace
-from nasbo.surrogates.base import Observations, Surrogate
+from nasbo.surrogates.base import Surrogate
 
 N_RANDOM = 128
 N_BEST = 4
@@ -22,11 +23,11 @@ N_NEIGHBOURS = 32
 
 
 def promising_subspaces(
-    surrogate: Surrogate, space: Space, observations: Observations, rng: Generator, n: int
+    surrogate: Surrogate, space: Space, observations: Data, rng: Generator, n: int
 ) -> list[Subspace]:
     """At most ``n`` different subspaces in which log-EI was found to be largest, best first."""
     configs = [space.sample(rng) for _ in range(N_RANDOM)]
-    order = np.argsort(-observations.y, kind="stable")
+    order = np.argsort(-observations.scores, kind="stable")
     homes = []
     for row in order[:N_BEST]:
         subspace = observations.subspaces[row]

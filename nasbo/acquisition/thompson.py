@@ -10,8 +10,9 @@ from numpy.random import Generator
 
 from nasbo.acquisition.box import Box
 from nasbo.acquisition.maximise import Found, IsTaken, Starts, starting_rows
+from nasbo.history.data import Data
 from nasbo.space import Subspace
-from nasbo.surrogates.base import Observations, Surrogate
+from nasbo.surrogates.base import Surrogate
 
 MAX_ROWS = 600
 
@@ -19,7 +20,7 @@ MAX_ROWS = 600
 def thompson(
     surrogate: Surrogate,
     subspaces: Sequence[Subspace],
-    observations: Observations,
+    observations: Data,
     rng: Generator,
     is_taken: IsTaken,
     n: int,

@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbo.errors import NasboError
+from nasbo.history.data import Data
 from nasbo.space import Config, Space, Subspace, load_space
 from nasbo.surrogates.add_tree import AddTreeGP
-from nasbo.surrogates.base import Observations, Surrogate
+from nasbo.surrogates.base import Surrogate, batches_of
 from nasbo.surrogates.independent import IndependentGPs
 from nasbo.surrogates.tree import TreeGP
 
@@ -86,9 +87,9 @@ def measure(sizes: Sequence[int] = SIZES, n_seeds: int = N_SEEDS) -> Regression:
     errors = {name: np.zeros((n_seeds, len(sizes))) for name in MODELS}
     for seed in range(n_seeds):
         data = _draw(space, max(sizes) + N_TEST, np.random.default_rng(seed))
-        test = _rows(data, slice(max(sizes), None))
+        test = data.take(range(max(sizes), len(data)))
         for at, size in enumerate(sizes):
-            train = _rows(data, slice(size))
+            train = data.take(range(size))
             for name, make in MODELS.items():
                 errors[name][seed, at] = _error(make(space), train, test)
     return Regression(tuple(sizes), errors)
@@ -124,22 +125,18 @@ def write_table(found: Regression, out: Path) -> None:
                 writer.writerow([name, found.sizes[at], seed, f"{error:.6g}"])
 
 
-def _draw(space: Space, n: int, rng: np.random.Generator) -> Observations:
+def _draw(space: Space, n: int, rng: np.random.Generator) -> Data:
     subspaces: list[Subspace] = [space.random_subspace(rng) for _ in range(n)]
     x = [subspace.sample(1, rng)[0] for subspace in subspaces]
     y = [small_balanced(s.decode(row)) for s, row in zip(subspaces, x, strict=True)]
-    return Observations(space, subspaces, x, np.array(y))
+    return Data(space, subspaces, x, np.array(y))
 
 
-def _rows(data: Observations, part: slice) -> Observations:
-    return Observations(data.space, data.subspaces[part], data.x[part], data.y[part])
-
-
-def _error(model: Surrogate, train: Observations, test: Observations) -> float:
+def _error(model: Surrogate, train: Data, test: Data) -> float:
     model.fit(train)
-    mean, _ = model.posteriors(test.batches)
+    mean, _ = model.posteriors(batches_of(test))
     predicted = np.array([model.scale.to_score(float(value)) for value in mean])
-    return float(((predicted - test.y) ** 2).mean())
+    return float(((predicted - test.scores) ** 2).mean())
 
 
 def reproduce(out: Path, sizes: Sequence[int] = SIZES, n_seeds: int = N_SEEDS) -> Iterator[str]:

@@ -22,12 +22,13 @@ from nasbo.bench.lookup import find_problem
 from nasbo.bench.problem import Problem
 from nasbo.bench.spec import parse_method
 from nasbo.errors import NasboError
+from nasbo.history.data import Data
 from nasbo.methods import Method
 from nasbo.methods.attnbo import AttnBO
 from nasbo.methods.base import Task, design_size
 from nasbo.methods.modelled import SurrogateMethod
 from nasbo.space import Subspace
-from nasbo.surrogates.base import FitError, Observations, Surrogate
+from nasbo.surrogates.base import FitError, Surrogate, batches_of
 from nasbo.surrogates.transform import Scale
 
 Array = NDArray[np.float64]
@@ -87,7 +88,7 @@ def measure_predictions(
 ) -> list[Row]:
     """Fit every surrogate to the same random observations and score it on the same new configs.
 
-    Configs are uniform over the subspaces, then inside. Observations carry the problem's noise,
+    Configs are uniform over the subspaces, then inside. Data carry the problem's noise,
     held-out scores do not: predictions are of the noise-free score.
 
     Args:
@@ -108,7 +109,7 @@ def measure_predictions(
             held_out = draw_rows(problem, N_HELD_OUT, rng, is_true=True)
             observed = draw_rows(problem, max(sizes), rng)
             for size in sizes:
-                front = _front(observed, size)
+                front = observed.take(range(size))
                 for spec in specs:
                     model = _surrogate(spec.make(problem.space, seed), spec.label, seed)
                     quality = _fit_and_score(model, front, held_out, spec.label)
@@ -117,7 +118,7 @@ def measure_predictions(
     return [Row(*key, tuple(qualities)) for key, qualities in found.items()]
 
 
-def draw_rows(problem: Problem, n: int, rng: Generator, is_true: bool = False) -> Observations:
+def draw_rows(problem: Problem, n: int, rng: Generator, is_true: bool = False) -> Data:
     """Random configs with their scores, larger is better; the first of them count as design."""
     subspaces: list[Subspace] = [problem.space.random_subspace(rng) for _ in range(n)]
     x = [subspace.sample(1, rng)[0] for subspace in subspaces]
@@ -127,19 +128,19 @@ def draw_rows(problem: Problem, n: int, rng: Generator, is_true: bool = False) -
         value = problem.evaluate(config, rng)
         scores.append(-(problem.score(config, value) if is_true else value))
     n_design = min(n, design_size(problem.space))
-    return Observations(problem.space, subspaces, x, np.array(scores), n_design)
+    return Data(problem.space, subspaces, x, np.array(scores), n_design)
 
 
-def score(surrogate: Surrogate, held_out: Observations) -> Quality:
+def score(surrogate: Surrogate, held_out: Data) -> Quality:
     """Of the predictions of a fitted surrogate for observations without noise."""
     with torch.no_grad():
-        mean, variance = (part.numpy() for part in surrogate.posteriors(held_out.batches))
+        mean, variance = (part.numpy() for part in surrogate.posteriors(batches_of(held_out)))
     sds = np.sqrt(np.maximum(variance, 0.0) + FLOOR**2)
-    spread = max(float(held_out.y.std()), 1e-12)
+    spread = max(float(held_out.scores.std()), 1e-12)
     predicted = np.array([surrogate.scale.to_score(float(z)) for z in mean])
-    errors = (predicted - held_out.y) / spread
-    best = held_out.y >= np.quantile(held_out.y, 0.75)
-    z, log_slope = on_scale(surrogate.scale, held_out.y)
+    errors = (predicted - held_out.scores) / spread
+    best = held_out.scores >= np.quantile(held_out.scores, 0.75)
+    z, log_slope = on_scale(surrogate.scale, held_out.scores)
     away = (z - mean) / sds
     with np.errstate(invalid="ignore"):  # where a score is outside of the scale
         densities = -0.5 * away**2 - np.log(sds) - 0.5 * math.log(2 * math.pi)
@@ -205,19 +206,12 @@ def _surrogate(method: Method, label: str, seed: int) -> Surrogate:
     return method.make_surrogate(Task(method.space, [], [], set(), 1, rng, seed))
 
 
-def _fit_and_score(
-    surrogate: Surrogate, observed: Observations, held_out: Observations, label: str
-) -> Quality:
+def _fit_and_score(surrogate: Surrogate, observed: Data, held_out: Data, label: str) -> Quality:
     try:
         surrogate.fit(observed)
     except FitError as error:
         raise NasboError(f"{label} could not be fitted to {len(observed)} rows: {error}") from error
     return score(surrogate, held_out)
-
-
-def _front(data: Observations, n: int) -> Observations:
-    n_design = min(n, data.n_design)
-    return Observations(data.space, data.subspaces[:n], data.x[:n], data.y[:n], n_design)
 
 
 def _root_mean_square(errors: Array) -> float:

@@ -107,7 +107,7 @@ def bench_cost(
 @bench.command("figure4")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("figure4.png"), help="Plot.")
 @click.option("--seeds", default=10, show_default=True, help="Data sets drawn.")
-@click.option("--size", "sizes", type=int, multiple=True, help="Observations; 8, 12, ... 64.")
+@click.option("--size", "sizes", type=int, multiple=True, help="Data; 8, 12, ... 64.")
 def bench_figure4(out: Path, seeds: int, sizes: tuple[int, ...]) -> None:
     """Figure 4 of the Add-Tree paper: regression error against the number of observations.
 
@@ -123,7 +123,7 @@ def bench_figure4(out: Path, seeds: int, sizes: tuple[int, ...]) -> None:
 @bench.command("predict")
 @click.option("--method", "-m", "methods", multiple=True, help="Again for more; GPs if not given.")
 @click.option("--problem", "problems", multiple=True, help="Again for more; those made up here.")
-@click.option("--size", "sizes", type=int, multiple=True, help="Observations; 20, 50 and 100.")
+@click.option("--size", "sizes", type=int, multiple=True, help="Data; 20, 50 and 100.")
 @click.option("--seeds", default=5, show_default=True, help="Sets of observations drawn.")
 def bench_predict(
     methods: tuple[str, ...], problems: tuple[str, ...], sizes: tuple[int, ...], seeds: int

@@ -18,13 +18,14 @@ from nasbo.acquisition import Found
 from nasbo.acquisition.box import Box
 from nasbo.acquisition.choose import MAX_VISITED_SUBSPACES
 from nasbo.acquisition.neighbours import Values, complete, structural_neighbours
+from nasbo.history.data import Data
 from nasbo.methods.ascent import Score, box_of, evaluate, maximise_score
 from nasbo.methods.base import Task
 from nasbo.methods.modelled import IsTaken, SurrogateMethod, Taken, best_by_ei
 from nasbo.methods.options import check_choice
 from nasbo.space import Parameter, Space, Subspace
 from nasbo.surrogates.add_tree import AddTreeGP
-from nasbo.surrogates.base import Observations, Surrogate
+from nasbo.surrogates.base import Surrogate
 from nasbo.surrogates.correlations import KERNELS, KernelName
 from nasbo.surrogates.vertices import ROOT, Key, child_keys
 
@@ -73,7 +74,7 @@ class AddTree(SurrogateMethod):
     def make_surrogate(self, task: Task) -> AddTreeGP:
         return AddTreeGP(self.space, self.kernel)
 
-    def choose(self, surrogate: Surrogate, observations: Observations, task: Task) -> list[Found]:
+    def choose(self, surrogate: Surrogate, observations: Data, task: Task) -> list[Found]:
         if self.acquisition == "ei":
             return best_by_ei(surrogate, observations, task)
         chosen: list[Found] = []
@@ -101,7 +102,7 @@ class _Vertex:
 class VertexBounds:
     """The largest upper confidence bound of each vertex (lines 3 to 5 of algorithm 2)."""
 
-    def __init__(self, model: AddTreeGP, observations: Observations, rng: Generator) -> None:
+    def __init__(self, model: AddTreeGP, observations: Data, rng: Generator) -> None:
         self.model = model
         self._seen, self._rng = observations, rng
         self._known: dict[Key, _Vertex] = {}
@@ -146,7 +147,7 @@ class VertexBounds:
     def _draw_allowed(self, subspace: Subspace, allows: Allows) -> Array:
         """Rows inside the limits: around the subspace's best ones first, then uniform ones."""
         box, drawn = Box(subspace), []
-        order = np.argsort(-self._seen.y, kind="stable")
+        order = np.argsort(-self._seen.scores, kind="stable")
         here = [at for at in order if self._seen.subspaces[at].index == subspace.index]
         for at in here[:3]:
             drawn.append(box.perturb(np.repeat(self._seen.x[at][None], N_AROUND, 0), self._rng))
@@ -158,7 +159,7 @@ class VertexBounds:
     def _best_rows(self, key: Key) -> Iterator[Array]:
         """The vertex' parameters in the best three configs that pass it."""
         n = 0
-        for at in np.argsort(-self._seen.y, kind="stable"):
+        for at in np.argsort(-self._seen.scores, kind="stable"):
             path = self.model.tree.path(self._seen.subspaces[at])
             if key in path:
                 yield self._seen.x[at][list(path[key])]

@@ -116,7 +116,7 @@ class AttnBO(Method):
 
     def propose(self, task: Task) -> list[Suggestion]:
         started = time.perf_counter()
-        observations = task.observations
+        observations = task.data
         surrogate = self.make_surrogate(task.torch_seed)
         surrogate.fit(observations)
         fit_s = time.perf_counter() - started

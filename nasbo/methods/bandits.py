@@ -15,11 +15,12 @@ from nasbo.acquisition import Found
 from nasbo.acquisition.box import Box
 from nasbo.acquisition.choose import MAX_VISITED_SUBSPACES
 from nasbo.acquisition.maximise import Starts, starting_rows
+from nasbo.history.data import Data
 from nasbo.methods.ascent import maximise_score
 from nasbo.methods.base import Task
 from nasbo.methods.modelled import IsTaken, SurrogateMethod, Taken
 from nasbo.space import Subspace
-from nasbo.surrogates.base import Observations, Surrogate
+from nasbo.surrogates.base import Surrogate
 from nasbo.surrogates.independent import IndependentGPs, SubspaceGP
 from nasbo.surrogates.pathwise import PosteriorDraw
 from nasbo.surrogates.slice import slice_sample
@@ -47,7 +48,7 @@ class BanditsBO(SurrogateMethod):
     def make_surrogate(self, task: Task) -> IndependentGPs:
         return IndependentGPs(self.space, partial(learn_by_slices, rng=task.rng))
 
-    def choose(self, surrogate: Surrogate, observations: Observations, task: Task) -> list[Found]:
+    def choose(self, surrogate: Surrogate, observations: Data, task: Task) -> list[Found]:
         arms = cast(IndependentGPs, surrogate)
         is_taken = Taken(task)
         chosen: list[Found] = []
@@ -61,7 +62,7 @@ class BanditsBO(SurrogateMethod):
         return chosen
 
     def _pull(
-        self, arms: IndependentGPs, observations: Observations, task: Task, is_taken: IsTaken
+        self, arms: IndependentGPs, observations: Data, task: Task, is_taken: IsTaken
     ) -> Found | None:
         boxes = [Box(subspace) for subspace in self._arms(observations, task.rng)]
         best: Found | None = None
@@ -73,11 +74,11 @@ class BanditsBO(SurrogateMethod):
                 best = found
         return best
 
-    def _arms(self, observations: Observations, rng: Generator) -> list[Subspace]:
+    def _arms(self, observations: Data, rng: Generator) -> list[Subspace]:
         """All subspaces, or those with results and a few others where there are too many."""
         if self.space.n_subspaces <= MAX_VISITED_SUBSPACES:
             return list(self.space.subspaces())
-        order = np.argsort(-observations.y, kind="stable")[:MAX_VISITED_SUBSPACES]
+        order = np.argsort(-observations.scores, kind="stable")[:MAX_VISITED_SUBSPACES]
         arms = [observations.subspaces[at] for at in order]
         arms += [self.space.random_subspace(rng) for _ in range(N_UNSEEN)]
         return list({arm.index: arm for arm in arms}.values())

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -15,11 +14,9 @@ from numpy.typing import NDArray
 
 from nasbo.feasibility import Region, failing_regions
 from nasbo.history import PREDICTION, History, Source, Trial, config_key
+from nasbo.history.data import Data
 from nasbo.methods.taken import Taken, limits_of, n_draws
 from nasbo.space import Config, Space, Subspace
-
-if TYPE_CHECKING:
-    from nasbo.surrogates.base import Observations
 
 logger = logging.getLogger(__name__)
 
@@ -71,20 +68,9 @@ class Task:
     torch_seed: int
 
     @property
-    def observations(self) -> Observations:
+    def data(self) -> Data:
         """The rows as surrogates take them."""
-        from nasbo.surrogates.base import Observations  # torch is needed only from here on
-
-        is_design = (trial.source in ("design", "observed") for trial, _ in self.rows)
-        subspaces = [self.space.subspace(trial.subspace) for trial, _ in self.rows]
-        return Observations(
-            space=self.space,
-            subspaces=subspaces,
-            x=[s.encode(trial.config) for s, (trial, _) in zip(subspaces, self.rows, strict=True)],
-            y=np.array([score for _, score in self.rows], dtype=np.float64),
-            n_design=sum(1 for _ in itertools.takewhile(bool, is_design)),
-            allows=self._allows(),
-        )
+        return Data.of_trials(self.space, self.rows, self._allows())
 
     def _allows(self) -> Callable[[Subspace, NDArray[np.float64]], bool] | None:
         """Whether a place is inside the limits, for those who look for places to start from."""

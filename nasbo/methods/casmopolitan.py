@@ -15,13 +15,13 @@ from nasbo.acquisition.box import Box
 from nasbo.acquisition.improvement import score_rows
 from nasbo.acquisition.neighbours import structural_neighbours
 from nasbo.history import config_key
+from nasbo.history.data import Data
 from nasbo.methods.ascent import maximise_score
 from nasbo.methods.base import Method, Suggestion, Task, draw_anywhere
 from nasbo.methods.modelled import IsTaken, Taken
 from nasbo.methods.options import check_count
 from nasbo.methods.trust_region import Rules, Run, TrustRegion, begin, count_choices, replay
 from nasbo.space import Config, Space, Subspace
-from nasbo.surrogates.base import Observations
 from nasbo.surrogates.mixed import MixedGP
 
 Array = NDArray[np.float64]
@@ -92,10 +92,10 @@ class Casmopolitan(Method):
 
     def _of_run(self, runs: Sequence[Run], task: Task, is_taken: Taken) -> list[Suggestion]:
         """Configs of the present run, as many as its region has."""
-        seen = _some(task.observations, runs[-1].rows)
+        seen = task.data.take(runs[-1].rows)
         if len(seen) == 0:
             return self._restart(runs, task, is_taken)
-        best = int(np.argmax(seen.y))
+        best = int(np.argmax(seen.scores))
         centre = seen.subspaces[best].decode(seen.x[best])
         region = TrustRegion(self.space, centre, runs[-1].length, runs[-1].radius)
         info = {"run": len(runs) - 1, "length": runs[-1].length, "radius": runs[-1].radius}
@@ -106,7 +106,7 @@ class Casmopolitan(Method):
     def _continue(
         self,
         region: TrustRegion,
-        seen: Observations,
+        seen: Data,
         task: Task,
         is_taken: Taken,
         info: dict[str, float],
@@ -145,7 +145,7 @@ class Casmopolitan(Method):
 
     def _restart(self, runs: Sequence[Run], task: Task, is_taken: Taken) -> list[Suggestion]:
         """The config of the largest UCB under the global GP, then some around it."""
-        model = self._global_model(runs, task.observations)
+        model = self._global_model(runs, task.data)
         places = [_place(self.space, self.space.sample(task.rng)) for _ in range(N_RESTART)]
         places = [place for place in places if not is_taken(*place)]
         if not places:
@@ -165,9 +165,9 @@ class Casmopolitan(Method):
         region = TrustRegion(self.space, first.config, runs[-1].length, runs[-1].radius)
         return [first, *self._begin(region, task, is_taken, info)][: task.n]
 
-    def _global_model(self, runs: Sequence[Run], observations: Observations) -> MixedGP:
+    def _global_model(self, runs: Sequence[Run], observations: Data) -> MixedGP:
         """A GP over the best config of every run that has ended."""
-        y = observations.y
+        y = observations.scores
         places = [max(run.rows, key=lambda at: float(y[at])) for run in runs[:-1] if run.rows]
         z = torch.from_numpy((y[places] - y.mean()) / max(float(y.std()), 1e-12))
         subspaces = [observations.subspaces[at] for at in places]
@@ -255,13 +255,3 @@ def _climb(model: MixedGP, region: TrustRegion, place: Place, is_taken: IsTaken)
 def _place(space: Space, config: Config) -> Place:
     subspace = space.subspace_of(config)
     return subspace, subspace.encode(config)
-
-
-def _some(observations: Observations, rows: Sequence[int]) -> Observations:
-    return Observations(
-        observations.space,
-        [observations.subspaces[at] for at in rows],
-        [observations.x[at] for at in rows],
-        observations.y[list(rows)],
-        sum(at < observations.n_design for at in rows),
-    )

@@ -21,9 +21,10 @@ from nasbo.acquisition.choose import MAX_VISITED_SUBSPACES
 from nasbo.acquisition.maximise import Batch
 from nasbo.acquisition.sampled import promising_subspaces
 from nasbo.history import PREDICTION, config_key
+from nasbo.history.data import Data
 from nasbo.methods.base import Method, Suggestion, Task
 from nasbo.space import Subspace
-from nasbo.surrogates.base import Observations, Surrogate
+from nasbo.surrogates.base import Surrogate
 
 Array = NDArray[np.float64]
 Place = tuple[Subspace, Array]
@@ -44,7 +45,7 @@ class SurrogateMethod(Method):
         """The surrogate, not fitted."""
 
     def propose(self, task: Task) -> list[Suggestion]:
-        observations = task.observations
+        observations = task.data
         started = time.perf_counter()
         surrogate = self.make_surrogate(task)
         surrogate.fit(observations)
@@ -54,7 +55,7 @@ class SurrogateMethod(Method):
         found = self.choose(surrogate, observations, task)
         return [self.describe(surrogate, one, info) for one in found]
 
-    def choose(self, surrogate: Surrogate, observations: Observations, task: Task) -> list[Found]:
+    def choose(self, surrogate: Surrogate, observations: Data, task: Task) -> list[Found]:
         """The next configs: the best of each subspace by log-EI, best first."""
         return best_by_ei(surrogate, observations, task)
 
@@ -80,7 +81,7 @@ def expectation(log_ei: float) -> dict[str, Any]:
     return {"expects_nothing": True} if log_ei < NOTHING else {}
 
 
-def best_by_ei(surrogate: Surrogate, observations: Observations, task: Task) -> list[Found]:
+def best_by_ei(surrogate: Surrogate, observations: Data, task: Task) -> list[Found]:
     """``task.n`` configs, all different; those found earlier are pending for the later ones.
 
     Each pass maximises log-EI in every subspace, or in promising ones where there are too many.
@@ -101,9 +102,7 @@ def best_by_ei(surrogate: Surrogate, observations: Observations, task: Task) -> 
     return chosen
 
 
-def visited_subspaces(
-    surrogate: Surrogate, observations: Observations, task: Task
-) -> list[Subspace]:
+def visited_subspaces(surrogate: Surrogate, observations: Data, task: Task) -> list[Subspace]:
     """All subspaces, or the promising ones where there are too many to visit."""
     space = task.space
     if space.n_subspaces <= MAX_VISITED_SUBSPACES:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nasbo.acquisition import Found, log_ei
+from nasbo.history.data import Data
 from nasbo.methods.ascent import box_of, maximise_columns
 from nasbo.methods.base import Task
 from nasbo.methods.modelled import (
@@ -20,7 +21,7 @@ from nasbo.methods.modelled import (
 )
 from nasbo.methods.options import check_choice
 from nasbo.space import Space, Subspace
-from nasbo.surrogates.base import Observations, Surrogate
+from nasbo.surrogates.base import Surrogate
 from nasbo.surrogates.tree import FEATURES, TreeGP
 
 Array = NDArray[np.float64]
@@ -61,7 +62,7 @@ class Tree(SurrogateMethod):
     def make_surrogate(self, task: Task) -> TreeGP:
         return TreeGP(self.space, self.features)
 
-    def choose(self, surrogate: Surrogate, observations: Observations, task: Task) -> list[Found]:
+    def choose(self, surrogate: Surrogate, observations: Data, task: Task) -> list[Found]:
         if self.acquisition == "full":
             return best_by_ei(surrogate, observations, task)
         chosen: list[Found] = []
@@ -77,7 +78,7 @@ class Tree(SurrogateMethod):
         return chosen
 
     def _two_steps(
-        self, model: TreeGP, observations: Observations, task: Task, is_taken: IsTaken
+        self, model: TreeGP, observations: Data, task: Task, is_taken: IsTaken
     ) -> Found | None:
         subspaces = visited_subspaces(model, observations, task)
         paths = [self._best_on_path(model, subspace, task) for subspace in subspaces]

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from nasbo.errors import NasboError
 from nasbo.history import Trial, View
+from nasbo.history.data import Data
 
 if TYPE_CHECKING:
     from nasbo.surrogates.layout import Unit  # imports torch
@@ -105,24 +106,10 @@ def _fitted(history: View, options: dict[str, Any], seed: int, n_rows: int) -> A
 
     surrogate = AttnBO(history.space, seed, **options).make_surrogate(seed)
     try:
-        surrogate.fit(_observations(history, _thin(history.rows(), n_rows)))
+        surrogate.fit(Data.of_trials(history.space, _thin(history.rows(), n_rows)))
     except ArithmeticError as error:
         raise NoAttentionError(f"the surrogate could not be trained: {error}") from error
     return surrogate
-
-
-def _observations(history: View, rows: Sequence[tuple[Trial, float]]) -> Any:
-    import numpy as np
-
-    from nasbo.surrogates.base import Observations
-
-    subspaces = [history.subspace(trial) for trial, _ in rows]
-    return Observations(
-        space=history.space,
-        subspaces=subspaces,
-        x=[s.encode(trial.config) for s, (trial, _) in zip(subspaces, rows, strict=True)],
-        y=np.array([score for _, score in rows], dtype=np.float64),
-    )
 
 
 def _thin(rows: Sequence[tuple[Trial, float]], n: int = MAX_ROWS) -> list[tuple[Trial, float]]:

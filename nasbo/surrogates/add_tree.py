@@ -1,4 +1,4 @@
-"""Observations come in; the posterior of the Add-Tree GP, whole and per vertex, goes out."""
+"""Data come in; the posterior of the Add-Tree GP, whole and per vertex, goes out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Observations come in; the posterior of one GP with the arc kernel goes out."""
+"""Data come in; the posterior of one GP with the arc kernel goes out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Observations come in; the posterior of the AttnBO paper's attention deep-kernel GP goes out."""
+"""Data come in; the posterior of the AttnBO paper's attention deep-kernel GP goes out."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from linear_operator.utils.errors import NanError, NotPSDError
 from numpy.typing import NDArray
 from torch import Tensor
 
+from nasbo.history.data import Data
 from nasbo.space import Space, Subspace
-from nasbo.surrogates.base import Batches, FitError, Observations, Surrogate, as_batches
+from nasbo.surrogates.base import Batches, FitError, Surrogate, as_batches, batches_of
 from nasbo.surrogates.encoder import Encoder, EncoderShape, make_encoder
 from nasbo.surrogates.exact import Conditioned
 from nasbo.surrogates.transform import model_scale
@@ -58,20 +59,20 @@ class AttentionGP(Surrogate):
         self.seed = seed
         self._tokenizer = Tokenizer(space)
 
-    def fit(self, observations: Observations) -> None:
+    def fit(self, observations: Data) -> None:
         """Train everything on the observations, then condition on them."""
-        y = np.asarray(observations.y, dtype=np.float64)
+        y = np.asarray(observations.scores, dtype=np.float64)
         if len(y) < 2 or not np.isfinite(y).all():
             raise FitError(f"at least two finite scores must be given, got {y!r}")
         scores, self.scale = model_scale(y, observations.n_design, is_straightened=False)
         z = torch.from_numpy(scores)
         self._start()
         try:
-            self._train(observations.batches, z)
+            self._train(batches_of(observations), z)
         except (NanError, NotPSDError) as error:
             raise FitError(f"the deep kernel could not be trained: {error}") from error
         with torch.no_grad():
-            self._encoded = self._encode(observations.batches)
+            self._encoded = self._encode(batches_of(observations))
             K = self._gram(self._encoded, self._encoded)
             self._conditioned = Conditioned.on(self._noisy(K), z)
             self._incumbent = float((K @ self._conditioned.alpha).max())

@@ -1,9 +1,8 @@
-"""What every surrogate takes (observations) and gives (a posterior per subspace)."""
+"""The surrogate protocol: data in, a posterior per subspace out."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
@@ -11,39 +10,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nasbo.space import Space, Subspace
+from nasbo.history.data import Data
+from nasbo.space import Subspace
 from nasbo.surrogates.transform import Scale
-
-
-@dataclass(frozen=True)
-class Observations:
-    """Rows of finished configs, in the order in which they were suggested.
-
-    Attributes:
-        space: the space that all rows belong to.
-        subspaces: the subspace of each row.
-        x: the place of each row in its subspace's unit cube, shape (n_free,) each.
-        y: scores, larger is better, shape (n,).
-        n_design: how many rows at the front belong to the initial design.
-        allows: whether a place of a subspace is inside the limits of the search; ``None`` where
-            there are none.
-    """
-
-    space: Space
-    subspaces: Sequence[Subspace]
-    x: Sequence[NDArray[np.float64]]
-    y: NDArray[np.float64]
-    n_design: int = 0
-    allows: Callable[[Subspace, NDArray[np.float64]], bool] | None = None
-
-    def __len__(self) -> int:
-        return len(self.y)
-
-    @property
-    def batches(self) -> Batches:
-        """The rows as surrogates take them, in the same order."""
-        return as_batches(self.subspaces, self.x)
-
 
 Batches = Sequence[tuple[Subspace, Tensor]]
 """Rows of several subspaces: each subspace with its ``x``, shape (n_i, n_free_i), float64."""
@@ -58,8 +27,8 @@ class Surrogate(Protocol):
 
     scale: Scale
 
-    def fit(self, observations: Observations) -> None:
-        """Learn from the observations; raises ``FitError`` where no usable model comes out."""
+    def fit(self, data: Data) -> None:
+        """Learn from the data; raises ``FitError`` where no usable model comes out."""
 
     def posteriors(self, batches: Batches) -> tuple[Tensor, Tensor]:
         """Mean and variance of the score of rows of any subspaces, in one pass.
@@ -90,6 +59,11 @@ class Surrogate(Protocol):
 
 class FitError(ArithmeticError):
     """A surrogate could not be fitted: non-finite loss, non-PSD kernel, too few rows."""
+
+
+def batches_of(data: Data) -> Batches:
+    """The rows of data as surrogates take them, in the same order."""
+    return as_batches(data.subspaces, data.x)
 
 
 def as_batches(subspaces: Sequence[Subspace], x: Sequence[NDArray[np.float64]]) -> Batches:

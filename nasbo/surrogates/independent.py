@@ -1,4 +1,4 @@
-"""Observations come in; the posteriors of one GP per subspace, that share nothing, go out."""
+"""Data come in; the posteriors of one GP per subspace, that share nothing, go out."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from nasbo.history.data import Data
 from nasbo.space import Space, Subspace
-from nasbo.surrogates.base import Batches, Observations, Surrogate, gathered
+from nasbo.surrogates.base import Batches, Surrogate, batches_of, gathered
 from nasbo.surrogates.correlations import CORRELATIONS, KernelName
 from nasbo.surrogates.exact import Conditioned
 from nasbo.surrogates.kernel_gp import KernelGP, standard_scores
@@ -74,7 +75,7 @@ class IndependentGPs(Surrogate):
         self._kernel: KernelName = kernel
         self._models: dict[int, SubspaceGP] = {}
 
-    def fit(self, observations: Observations) -> None:
+    def fit(self, observations: Data) -> None:
         """Let each subspace's GP learn from its own rows."""
         z, self.scale = standard_scores(observations)
         self._models = {}
@@ -84,7 +85,7 @@ class IndependentGPs(Surrogate):
             self._learn(model, subspaces, [observations.x[at] for at in rows], z[rows])
             self._models[subspaces[0].index] = model
         with torch.no_grad():
-            mean, _ = self.posteriors(observations.batches)
+            mean, _ = self.posteriors(batches_of(observations))
         self._incumbent = float(mean.max())
 
     def model(self, subspace: Subspace) -> SubspaceGP:

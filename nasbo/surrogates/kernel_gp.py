@@ -12,8 +12,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from nasbo.history.data import Data
 from nasbo.space import Space, Subspace
-from nasbo.surrogates.base import Batches, FitError, Observations, Surrogate, as_batches
+from nasbo.surrogates.base import Batches, FitError, Surrogate, as_batches, batches_of
 from nasbo.surrogates.exact import Conditioned
 from nasbo.surrogates.kernels import Priors
 from nasbo.surrogates.marginal import JITTER, NOISE, Marginal, fit_rows
@@ -23,9 +24,9 @@ from nasbo.surrogates.transform import Scale, model_scale
 Array = NDArray[np.float64]
 
 
-def standard_scores(observations: Observations) -> tuple[Tensor, Scale]:
+def standard_scores(observations: Data) -> tuple[Tensor, Scale]:
     """Scores with mean 0 and sd 1, shape (n,), and the way back; ``FitError`` if too few."""
-    y = np.asarray(observations.y, dtype=np.float64)
+    y = np.asarray(observations.scores, dtype=np.float64)
     if len(y) < 2 or not np.isfinite(y).all():
         raise FitError(f"at least two finite scores must be given, got {y!r}")
     z, scale = model_scale(y, observations.n_design, is_straightened=False)
@@ -56,12 +57,12 @@ class KernelGP(Surrogate):
     def diagonal(self, theta: Tensor, rows: Any) -> Tensor:
         """Variances, shape (n,)."""
 
-    def fit(self, observations: Observations) -> None:
+    def fit(self, observations: Data) -> None:
         """Find the hyperparameters by MAP and condition on all observations."""
         z, self.scale = standard_scores(observations)
         self.learn(list(observations.subspaces), list(observations.x), z)
         with torch.no_grad():
-            mean, _ = self.posteriors(observations.batches)
+            mean, _ = self.posteriors(batches_of(observations))
         self._incumbent = float(mean.max())
 
     def learn(self, subspaces: list[Subspace], x: list[Array], z: Tensor) -> None:

@@ -1,4 +1,4 @@
-"""Observations come in; the posterior of a GP with overlap and Matérn kernels goes out."""
+"""Data come in; the posterior of a GP with overlap and Matérn kernels goes out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Observations come in; the posterior of one GP on the one-hot, imputed vector goes out."""
+"""Data come in; the posterior of one GP on the one-hot, imputed vector goes out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Observations come in; the posterior of a sum of structured kernels over all subspaces goes out.
+"""Data come in; the posterior of a sum of structured kernels over all subspaces goes out.
 
 The kernel is S + U. S compares whole configs, where parameters of one name share a column whatever
 their father. U is attention between units: it compares all units of one type with each other
@@ -20,8 +20,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from nasbo.history.data import Data
 from nasbo.space import Space, Subspace
-from nasbo.surrogates.base import Batches, FitError, Observations, Surrogate, as_batches
+from nasbo.surrogates.base import Batches, FitError, Surrogate, as_batches, batches_of
 from nasbo.surrogates.covariance import Kernel, Table
 from nasbo.surrogates.encoder import FrozenEncoder
 from nasbo.surrogates.evidence import JITTER, Evidence
@@ -80,13 +81,13 @@ class StructuredGP(Surrogate):
         (self._noise,) = self.priors.add(1, *NOISE)
         self.theta: Array = np.array(self.priors.means)
 
-    def fit(self, observations: Observations) -> None:
+    def fit(self, observations: Data) -> None:
         """Find the hyperparameters by MAP and condition on the observations."""
-        y = np.asarray(observations.y, dtype=np.float64)
+        y = np.asarray(observations.scores, dtype=np.float64)
         if len(y) < 2 or not np.isfinite(y).all():
             raise FitError(f"at least two finite scores must be given, got {y!r}")
         z, self.scale = model_scale(y, observations.n_design)
-        observed = Table.of(self._rows(observations.batches))
+        observed = Table.of(self._rows(batches_of(observations)))
         few, many = _subset(z, MAX_FIT_ROWS), _subset(z, self._max_rows)
         self.theta = maximise_density(self.evidence(observed.take(few), z[few]), self.priors)
         covariances = Covariances(self.kernels, self.theta, observed.take(many))

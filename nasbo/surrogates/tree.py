@@ -1,4 +1,4 @@
-"""Observations come in; the posterior of leaf GPs tied by a linear model of the paths goes out."""
+"""Data come in; the posterior of leaf GPs tied by a linear model of the paths goes out."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from nasbo.history.data import Data
 from nasbo.space import Space, Subspace
-from nasbo.surrogates.base import Batches, FitError, Observations, Surrogate, gathered
+from nasbo.surrogates.base import Batches, FitError, Surrogate, gathered
 from nasbo.surrogates.correlations import KernelName
 from nasbo.surrogates.exact import MIN_VARIANCE
 from nasbo.surrogates.kernel_gp import standard_scores
@@ -75,7 +76,7 @@ class TreeGP(Surrogate):
         self.design = PathDesign(VertexTree(space), features, self.priors)
         self.kernels = LeafKernels(space, self.design, self.priors, kernel)
 
-    def fit(self, observations: Observations) -> None:
+    def fit(self, observations: Data) -> None:
         """Find the hyperparameters by MAP and the posterior of weights and leaves."""
         z, self.scale = standard_scores(observations)
         self._take(list(observations.subspaces), list(observations.x), z)

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from nasbo.history.data import Data
 from nasbo.space import Subspace
-from nasbo.surrogates.base import Batches, Observations, Surrogate
+from nasbo.surrogates.base import Batches, Surrogate
 
 
 class Wider(Surrogate):
@@ -23,7 +24,7 @@ class Wider(Surrogate):
     def __init__(self, inner: Surrogate, factor: float) -> None:
         self.inner, self.factor, self.scale = inner, factor, inner.scale
 
-    def fit(self, observations: Observations) -> None:
+    def fit(self, observations: Data) -> None:
         self.inner.fit(observations)
         self.scale = self.inner.scale
 

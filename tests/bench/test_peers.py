@@ -24,7 +24,7 @@ from nasbo.history import config_key
 from nasbo.methods.base import Task
 from nasbo.search import Search
 from nasbo.space import Space, load_space
-from nasbo.surrogates.base import as_batches
+from nasbo.surrogates.base import as_batches, batches_of
 from tests.conftest import SPACES
 from tests.contracts.test_methods import after_design, check, objective
 from tests.methods import taste
@@ -155,7 +155,7 @@ def fitted(shape: str, **options: object) -> tuple[HierarchicalSurrogate, Task]:
     search = search_with("hierarchical", space)
     task = Task(space, search.history.rows(), [], set(), 1, np.random.default_rng(0), 3)
     surrogate = HierarchicalGP(space, **options).make_surrogate(task)  # type: ignore[arg-type]
-    surrogate.fit(task.observations)
+    surrogate.fit(task.data)
     return surrogate, task
 
 
@@ -194,8 +194,8 @@ def test_both_fits_go_to_the_same_place() -> None:
     surrogates = [fitted("flat", fit=fit, iterations=300) for fit in ("fast", "botorch")]
     densities = []
     for surrogate, task in surrogates:
-        rows = surrogate._columns.rows(task.observations.batches)
-        z = (task.observations.y - task.observations.y.mean()) / task.observations.y.std()
+        rows = surrogate._columns.rows(batches_of(task.data))
+        z = (task.data.scores - task.data.scores.mean()) / task.data.scores.std()
         with torch.no_grad():
             pairs = surrogate._blocks.pairs(rows)
             found = surrogate._blocks.log_density(surrogate.theta, pairs, torch.from_numpy(z))
@@ -206,9 +206,11 @@ def test_both_fits_go_to_the_same_place() -> None:
 
 def test_posterior_is_botorchs_own() -> None:
     surrogate, task = fitted("repeated", iterations=20)
-    observations, space = task.observations, task.space
-    rows = surrogate._columns.rows(observations.batches)
-    z = torch.from_numpy((observations.y - observations.y.mean()) / observations.y.std())
+    observations, space = task.data, task.space
+    rows = surrogate._columns.rows(batches_of(observations))
+    z = torch.from_numpy(
+        (observations.scores - observations.scores.mean()) / observations.scores.std()
+    )
     model = botorch_model(surrogate._columns, rows, z)
     theta = surrogate.theta
     for columns, part, weight in zip(

@@ -23,8 +23,8 @@ from nasbo.bench.prediction import (
 )
 from nasbo.cli import cli
 from nasbo.errors import NasboError
+from nasbo.history.data import Data
 from nasbo.space import load_space
-from nasbo.surrogates.base import Observations
 from nasbo.surrogates.transform import Scale
 
 
@@ -40,10 +40,10 @@ class Normal:
         return self.mean * ones, self.sd**2 * ones
 
 
-def held_out(scores: np.ndarray) -> Observations:
+def held_out(scores: np.ndarray) -> Data:
     space, rng = load_space("simulation"), np.random.default_rng(0)
     subspaces = [space.random_subspace(rng) for _ in scores]
-    return Observations(space, subspaces, [s.sample(1, rng)[0] for s in subspaces], scores)
+    return Data(space, subspaces, [s.sample(1, rng)[0] for s in subspaces], scores)
 
 
 def quality(mean: float, sd: float, scores: np.ndarray, scale: Scale) -> Quality:
@@ -104,8 +104,8 @@ def test_noise_is_in_the_observations_only() -> None:
     assert problem.truth is not None
     told, true = (draw_rows(problem, 8, np.random.default_rng(0), is_true=at) for at in (0, 1))
     configs = [s.decode(x) for s, x in zip(true.subspaces, true.x, strict=True)]
-    assert true.y.tolist() == [-problem.truth(config) for config in configs]
-    assert (told.y != true.y).all()
+    assert true.scores.tolist() == [-problem.truth(config) for config in configs]
+    assert (told.scores != true.scores).all()
 
 
 def test_methods_without_a_surrogate_and_bad_sizes_are_refused() -> None:

@@ -8,22 +8,22 @@ import numpy as np
 import pytest
 import torch
 
+from nasbo.history.data import Data
 from nasbo.methods.addtree import VertexBounds, _BestBelow, _configs, best_path
 from nasbo.search import Search
 from nasbo.space import Space, load_space
 from nasbo.surrogates.add_tree import AddTreeGP
-from nasbo.surrogates.base import Observations
 from nasbo.surrogates.vertices import ROOT
 from tests.conftest import SPACES
 from tests.methods import taste
 
 
-def fitted(space: Space, n: int = 16) -> tuple[AddTreeGP, Observations]:
+def fitted(space: Space, n: int = 16) -> tuple[AddTreeGP, Data]:
     rng = np.random.default_rng(0)
     subspaces = [space.random_subspace(rng) for _ in range(n)]
     x = [s.sample(1, rng)[0] for s in subspaces]
     y = np.array([float(row.sum()) + s.index % 3 for s, row in zip(subspaces, x, strict=True)])
-    model, seen = AddTreeGP(space), Observations(space, subspaces, x, y)
+    model, seen = AddTreeGP(space), Data(space, subspaces, x, y)
     model.fit(seen)
     return model, seen
 

@@ -93,8 +93,8 @@ def test_task_tells_rows_pending_and_taken(nested_space: Space) -> None:
     assert task.pending == [running.config]
     assert [score for _, score in task.rows] == [-float(i) for i in range(8)]
     assert task.taken == {config_key(trial.config) for trial in search.trials}
-    observations = task.observations
-    assert len(observations.x) == len(observations.subspaces) == len(observations.y) == 8
+    observations = task.data
+    assert len(observations.x) == len(observations.subspaces) == len(observations.scores) == 8
     assert observations.n_design == sum(t.source == "design" for t in search.trials[:8])
 
 

@@ -21,7 +21,7 @@ def test_the_path_of_the_largest_path_ei_is_taken() -> None:
     rows = search.history.rows()
     task = Task(space, rows, [], set(search.history.keys), 1, np.random.default_rng(0), 0)
     model = TreeGP(space)
-    model.fit(task.observations)
+    model.fit(task.data)
     grid = torch.cartesian_prod(*[torch.linspace(0, 1, 41, dtype=torch.float64)] * 2)
     best = []
     for subspace in space.subspaces():
@@ -46,7 +46,7 @@ def test_full_variant_takes_the_largest_ei_of_all() -> None:
     rows = search.history.rows()
     task = Task(space, rows, [], set(search.history.keys), 1, np.random.default_rng(0), 0)
     model = TreeGP(space)
-    model.fit(task.observations)
+    model.fit(task.data)
     (suggestion,) = make_method("tree", space, acquisition="full").propose(task)
     grid = torch.cartesian_prod(*[torch.linspace(0, 1, 41, dtype=torch.float64)] * 2)
     scores = [

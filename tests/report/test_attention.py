@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from nasbo.history.data import Data
+from nasbo.methods.attnbo import AttnBO
 from nasbo.report.attention import (
     MAX_ROWS,
     NoAttentionError,
+    _fitted,
     _thin,
     attention_maps,
     best_per_subspace,
@@ -108,3 +113,26 @@ def test_thinning_keeps_the_best_and_the_order(tmp_path: Path) -> None:
     best = sorted(rows, key=lambda row: -row[1])[: MAX_ROWS // 2]
     assert {trial.id for trial, _ in best} <= set(numbers)
     assert _thin(rows[:5]) == rows[:5]
+
+
+def test_the_surrogate_has_the_output_scale_of_the_sweep() -> None:
+    search = Search("svm", mode="max")
+    for _ in range(4):
+        for trial in search.ask(4):
+            search.tell(trial, float(trial.config["C"]) ** 3)
+    history = search.history
+    drawn = _fitted(history, {}, 0, 100)
+    own = AttnBO(search.space, 0).make_surrogate(0)
+    own.fit(Data.of_trials(search.space, history.rows()))
+    scores = [drawn.scale.to_score(z) for z in (-2.0, 0.0, 1.5)]
+    assert scores == [own.scale.to_score(z) for z in (-2.0, 0.0, 1.5)]
+    assert own.scale.to_score(0.0) != pytest.approx(_without_design(search).scale.to_score(0.0)), (
+        "the design decides the scale"
+    )
+
+
+def _without_design(search: Search) -> Any:
+    data = replace(Data.of_trials(search.space, search.history.rows()), n_design=0)
+    model = AttnBO(search.space, 0).make_surrogate(0)
+    model.fit(data)
+    return model

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import torch
 
+from nasbo.history.data import Data
 from nasbo.space import Config, Space, load_space
 from nasbo.surrogates.add_tree import AddTreeGP
-from nasbo.surrogates.base import Observations
+from nasbo.surrogates.base import batches_of
 from nasbo.surrogates.correlations import KernelName
 from nasbo.surrogates.exact import Conditioned
 
@@ -104,8 +105,8 @@ def test_prediction_from_related_rows_alone_loses_nothing(observe: Observe) -> N
     batches = [(space.subspace(at), torch.rand(3, 2, dtype=torch.float64)) for at in range(4)]
     mean, variance = model.posteriors(batches)
 
-    everything = model.features(seen.batches)
-    z = torch.from_numpy((seen.y - seen.y.mean()) / seen.y.std())
+    everything = model.features(batches_of(seen))
+    z = torch.from_numpy((seen.scores - seen.scores.mean()) / seen.scores.std())
     K = model.noisy(model.gram(model.theta, everything, everything))
     rows = model.features(batches)
     cross = model.gram(model.theta, rows, everything)
@@ -127,7 +128,7 @@ def test_rows_tied_through_others_are_kept_in_a_forest() -> None:
     # q is 0 only in the last row: it is tied to subspace (1, 1) through p.
     seen = [space.subspace(at) for at in (0, 0, 2)]
     x = [s.sample(1, np.random.default_rng(at))[0] for at, s in enumerate(seen)]
-    model.fit(Observations(space, seen, x, np.array([1.0, 2.0, 0.5])))
+    model.fit(Data(space, seen, x, np.array([1.0, 2.0, 0.5])))
     part = model._part(model._related(model.tree.path(space.subspace(1))))
     assert part.seen.n == 3
 
@@ -139,7 +140,7 @@ def test_leaf_tied_by_a_constant_alone_has_a_gradient() -> None:
     space = load_space({"t": {"type": "choice", "range": ["u"], "submodule": {"u": inner}}})
     model = AddTreeGP(space)
     x = [np.array([v]) for v in (0.1, 0.4, 0.6)]
-    model.fit(Observations(space, [space.subspace(0)] * 3, x, np.array([1.0, 2.0, 0.5])))
+    model.fit(Data(space, [space.subspace(0)] * 3, x, np.array([1.0, 2.0, 0.5])))
     other = torch.rand(2, 1, dtype=torch.float64, requires_grad=True)
     mean, variance = model.posterior(space.subspace(1), other)
     (slope,) = torch.autograd.grad((mean + variance).sum(), other)
@@ -154,8 +155,8 @@ def test_config_without_vertices_has_a_score_of_its_own(observe: Observe) -> Non
     nothing = torch.zeros(1, 0, dtype=torch.float64)
     seen = observe(space, lambda c: 3.0 if c["n"] == 0 else -sum(c["u"]), n=12)
     rows = [at for at, s in enumerate(seen.subspaces) if s.index != empty.index]
-    others = Observations(
-        space, [seen.subspaces[r] for r in rows], [seen.x[r] for r in rows], seen.y[rows]
+    others = Data(
+        space, [seen.subspaces[r] for r in rows], [seen.x[r] for r in rows], seen.scores[rows]
     )
     model.fit(others)
     mean, variance = model.posterior(empty, nothing)
@@ -172,8 +173,8 @@ def test_it_learns_from_other_leaves(space: Space, observe: Observe) -> None:
     seen = observe(space, lambda c: -4.0 * (c["a"] - 0.3) ** 2, n=24)
     rows = [at for at, s in enumerate(seen.subspaces) if s.index == 0]
     rows += [at for at, s in enumerate(seen.subspaces) if s.index == 1][:2]
-    few = Observations(
-        space, [seen.subspaces[r] for r in rows], [seen.x[r] for r in rows], seen.y[rows]
+    few = Data(
+        space, [seen.subspaces[r] for r in rows], [seen.x[r] for r in rows], seen.scores[rows]
     )
     model = AddTreeGP(space)
     model.fit(few)

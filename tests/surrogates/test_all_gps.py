@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 import torch
 
+from nasbo.history.data import Data
 from nasbo.space import Config, Space, load_space
 from nasbo.surrogates.add_tree import AddTreeGP
 from nasbo.surrogates.arc import ArcGP
-from nasbo.surrogates.base import FitError, Observations, Surrogate, as_batches
+from nasbo.surrogates.base import FitError, Surrogate, as_batches, batches_of
 from nasbo.surrogates.independent import IndependentGPs
 from nasbo.surrogates.mixed import MixedGP
 from nasbo.surrogates.one_hot import OneHotGP
@@ -31,7 +32,7 @@ MODELS: dict[str, Make] = {
     "tree": TreeGP,
     "tree_fourier": lambda space: TreeGP(space, "fourier"),
 }
-Fitted = tuple[Surrogate, Observations]
+Fitted = tuple[Surrogate, Data]
 
 
 def jenatton(config: Config) -> float:
@@ -55,12 +56,12 @@ def fitted(make: Make, observe: Observe) -> Fitted:
 
 def test_it_comes_close_to_what_it_has_seen(fitted: Fitted) -> None:
     model, seen = fitted
-    mean, variance = model.posteriors(seen.batches)
-    z = (seen.y - seen.y.mean()) / seen.y.std()
+    mean, variance = model.posteriors(batches_of(seen))
+    z = (seen.scores - seen.scores.mean()) / seen.scores.std()
     assert np.abs(mean.numpy() - z).max() < 0.2
     assert variance.max() < 0.1
     assert model.incumbent() == pytest.approx(mean.max().item())
-    assert model.scale.to_score(model.incumbent()) == pytest.approx(seen.y.max(), abs=0.1)
+    assert model.scale.to_score(model.incumbent()) == pytest.approx(seen.scores.max(), abs=0.1)
 
 
 def test_gradient_is_the_derivative(fitted: Fitted) -> None:
@@ -133,7 +134,7 @@ def test_spaces_of_every_shape(make: Make, shape: str, observe: Observe) -> None
     seen = observe(space, lambda config: float(len(str(config)) % 7), n=12)
     model = make(space)
     model.fit(seen)
-    mean, variance = model.posteriors(seen.batches)
+    mean, variance = model.posteriors(batches_of(seen))
     assert mean.shape == variance.shape == (12,)
     assert torch.isfinite(mean).all()
     assert (variance > 0).all()
@@ -143,7 +144,7 @@ def test_bad_scores_are_refused(make: Make, observe: Observe) -> None:
     space = load_space("simulation")
     seen = observe(space, jenatton, n=4)
     for y in (np.array([1.0, np.nan, 2.0, 3.0]), np.array([1.0])):
-        bad = Observations(space, seen.subspaces[: len(y)], seen.x[: len(y)], y)
+        bad = Data(space, seen.subspaces[: len(y)], seen.x[: len(y)], y)
         with pytest.raises(FitError, match="at least two finite scores"):
             make(space).fit(bad)
 

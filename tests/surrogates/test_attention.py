@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 import torch
 
+from nasbo.history.data import Data
 from nasbo.space import Config, load_space
 from nasbo.surrogates.attention import AttentionGP, AttentionSettings, Training
-from nasbo.surrogates.base import FitError, Observations, as_batches
+from nasbo.surrogates.base import FitError, as_batches, batches_of
 from nasbo.surrogates.encoder import EncoderShape, FrozenEncoder, make_encoder
 from nasbo.tokens import Tokenizer
 
@@ -42,7 +43,7 @@ def test_the_defaults_are_the_papers() -> None:
 def test_training_raises_the_likelihood_and_fits(observe: Observe) -> None:
     space = load_space("svm")
     seen = observe(space, valley, n=32)
-    z = (seen.y - seen.y.mean()) / seen.y.std()
+    z = (seen.scores - seen.scores.mean()) / seen.scores.std()
     trained, raw = (
         AttentionGP(space, QUICK),
         AttentionGP(space, replace(QUICK, training=Training(epochs=0))),
@@ -50,7 +51,7 @@ def test_training_raises_the_likelihood_and_fits(observe: Observe) -> None:
     errors = []
     for model in (trained, raw):
         model.fit(seen)
-        errors.append(np.mean((model.posteriors(seen.batches)[0].numpy() - z) ** 2))
+        errors.append(np.mean((model.posteriors(batches_of(seen))[0].numpy() - z) ** 2))
     assert errors[0] < 0.5 * errors[1]
     assert trained.likelihood.noise < raw.likelihood.noise
 
@@ -60,8 +61,8 @@ def test_a_row_does_not_feel_its_neighbours_in_the_batch(observe: Observe) -> No
     model = AttentionGP(space, QUICK)
     seen = observe(space, lambda config: float(len(config)), n=12)
     model.fit(seen)
-    together = model.posteriors(seen.batches)[0]
-    alone = [model.posteriors([batch])[0] for batch in seen.batches]
+    together = model.posteriors(batches_of(seen))[0]
+    alone = [model.posteriors([batch])[0] for batch in batches_of(seen)]
     assert torch.allclose(together, torch.cat(alone), atol=1e-5)
 
 
@@ -72,10 +73,10 @@ def test_pending_and_joint_posteriors(observe: Observe) -> None:
     model.fit(seen)
     rows = observe(space, valley, n=3, seed=9)
     extended = model.with_pending(rows.subspaces, rows.x)
-    before, after = model.posteriors(rows.batches), extended.posteriors(rows.batches)
+    before, after = model.posteriors(batches_of(rows)), extended.posteriors(batches_of(rows))
     assert torch.allclose(before[0], after[0], atol=1e-5)
     assert (after[1] < before[1]).all()
-    mean, covariance = model.joint_posterior(rows.batches)
+    mean, covariance = model.joint_posterior(batches_of(rows))
     assert torch.allclose(mean, before[0], atol=1e-6)
     assert torch.allclose(covariance.diagonal(), before[1], atol=1e-6)
     assert model.with_pending([], []) is model
@@ -126,7 +127,7 @@ def test_same_seed_same_posterior(observe: Observe) -> None:
     for seed in (1, 1, 2):
         model = AttentionGP(space, QUICK, seed=seed)
         model.fit(seen)
-        means.append(model.posteriors(seen.batches)[0])
+        means.append(model.posteriors(batches_of(seen))[0])
     assert torch.equal(means[0], means[1])
     assert not torch.equal(means[0], means[2])
 
@@ -141,7 +142,7 @@ def test_many_rows_leave_nothing_to_chance(observe: Observe) -> None:
         torch.manual_seed(global_seed)
         model = AttentionGP(space, settings, seed=3)
         model.fit(seen)
-        means.append(model.posteriors(seen.batches)[0])
+        means.append(model.posteriors(batches_of(seen))[0])
     assert torch.equal(*means)
 
 
@@ -149,7 +150,7 @@ def test_unusable_scores_are_a_fit_error_and_constant_ones_are_not(observe: Obse
     space = load_space("svm")
     seen = observe(space, lambda config: 1.0, n=6)
     AttentionGP(space, QUICK).fit(seen)
-    bad = Observations(space, seen.subspaces, seen.x, np.array([np.nan] * 6))
+    bad = Data(space, seen.subspaces, seen.x, np.array([np.nan] * 6))
     with pytest.raises(FitError, match="finite"):
         AttentionGP(space, QUICK).fit(bad)
 

@@ -8,7 +8,7 @@ import torch
 from scipy.stats import multivariate_normal, norm
 
 from nasbo.space import load_space
-from nasbo.surrogates.base import FitError
+from nasbo.surrogates.base import FitError, batches_of
 from nasbo.surrogates.marginal import JITTER, MAX_FIT_ROWS, Marginal, fit_rows
 from nasbo.surrogates.maximum import maximise_density
 from nasbo.surrogates.one_hot import OneHotGP
@@ -21,7 +21,7 @@ def parts(observe: Observe) -> tuple[OneHotGP, Marginal, np.ndarray]:
     space = load_space("svm")
     seen = observe(space, lambda config: float(len(str(config))), n=14)
     model = OneHotGP(space)
-    z = torch.from_numpy((seen.y - seen.y.mean()) / seen.y.std())
+    z = torch.from_numpy((seen.scores - seen.scores.mean()) / seen.scores.std())
     marginal = model.marginal(list(seen.subspaces), list(seen.x), z)
     theta = np.array(model.priors.means) + np.random.default_rng(1).normal(
         size=len(model.priors.means)
@@ -34,10 +34,10 @@ def test_value_is_the_normal_density_and_the_priors(
 ) -> None:
     model, marginal, theta = parts
     seen = observe(model.space, lambda config: float(len(str(config))), n=14)
-    rows = model.features(seen.batches)
+    rows = model.features(batches_of(seen))
     K = model.gram(torch.from_numpy(theta), rows, rows).numpy()
     K = K + (np.exp(theta[model.noise]) + JITTER) * np.eye(14)
-    z = (seen.y - seen.y.mean()) / seen.y.std()
+    z = (seen.scores - seen.scores.mean()) / seen.scores.std()
     means, sds = np.array(model.priors.means), np.array(model.priors.sds)
     prior = norm.logpdf(theta, means, sds).sum() + np.log(sds * np.sqrt(2 * np.pi)).sum()
     expected = -multivariate_normal.logpdf(z, cov=K) - prior

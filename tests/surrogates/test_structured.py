@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 import torch
 
+from nasbo.history.data import Data
 from nasbo.space import Config, load_space
 from nasbo.surrogates import structured
-from nasbo.surrogates.base import FitError, Observations, as_batches
+from nasbo.surrogates.base import FitError, as_batches, batches_of
 from nasbo.surrogates.encoder import FrozenEncoder
 from nasbo.surrogates.structured import StructuredGP
 
@@ -43,7 +44,7 @@ def jenatton(config: Config) -> float:
 
 
 @pytest.fixture(params=[False, True], ids=["without attention", "with attention"])
-def fitted(request: pytest.FixtureRequest, observe: Observe) -> tuple[StructuredGP, Observations]:
+def fitted(request: pytest.FixtureRequest, observe: Observe) -> tuple[StructuredGP, Data]:
     space = load_space("simulation")
     model = StructuredGP(space, FrozenEncoder(space) if request.param else None)
     observations = observe(space, jenatton, n=24)
@@ -51,23 +52,23 @@ def fitted(request: pytest.FixtureRequest, observe: Observe) -> tuple[Structured
     return model, observations
 
 
-def test_it_comes_close_to_what_it_has_seen(fitted: tuple[StructuredGP, Observations]) -> None:
+def test_it_comes_close_to_what_it_has_seen(fitted: tuple[StructuredGP, Data]) -> None:
     model, seen = fitted
-    mean, variance = model.posteriors(seen.batches)
-    z = (seen.y - seen.y.mean()) / seen.y.std()
+    mean, variance = model.posteriors(batches_of(seen))
+    z = (seen.scores - seen.scores.mean()) / seen.scores.std()
     assert np.abs(mean.numpy() - z).max() < 0.1
     assert variance.max() < 0.05
     assert model.incumbent() == pytest.approx(mean.max().item())
 
 
-def test_it_is_unsure_elsewhere(fitted: tuple[StructuredGP, Observations]) -> None:
+def test_it_is_unsure_elsewhere(fitted: tuple[StructuredGP, Data]) -> None:
     model, seen = fitted
-    _, here = model.posteriors(seen.batches)
+    _, here = model.posteriors(batches_of(seen))
     _, there = model.posterior(seen.subspaces[0], torch.rand(20, 2, dtype=torch.float64))
     assert there.mean() > 3 * here.mean()
 
 
-def test_posterior_gradient_is_the_derivative(fitted: tuple[StructuredGP, Observations]) -> None:
+def test_posterior_gradient_is_the_derivative(fitted: tuple[StructuredGP, Data]) -> None:
     model, seen = fitted
     x = torch.tensor([[0.0, 0.37]], dtype=torch.float64, requires_grad=True)
     mean, variance = model.posterior(seen.subspaces[0], x)
@@ -78,7 +79,7 @@ def test_posterior_gradient_is_the_derivative(fitted: tuple[StructuredGP, Observ
 
 
 def test_joint_posterior_agrees_with_the_marginals(
-    fitted: tuple[StructuredGP, Observations],
+    fitted: tuple[StructuredGP, Data],
 ) -> None:
     model, seen = fitted
     batches = [(s, torch.rand(3, s.n_free, dtype=torch.float64)) for s in seen.subspaces[:4]]
@@ -89,7 +90,7 @@ def test_joint_posterior_agrees_with_the_marginals(
 
 
 def test_pending_configs_keep_the_mean_and_cut_the_variance(
-    fitted: tuple[StructuredGP, Observations],
+    fitted: tuple[StructuredGP, Data],
 ) -> None:
     model, seen = fitted
     pending = [np.array([0.0, 0.9]), np.array([1.0, 0.1])]
@@ -113,7 +114,7 @@ def test_branches_with_the_same_names_learn_from_each_other(observe: Observe) ->
             rows.subspaces[at] = space.subspace(at % 2)
     y = np.array([bowl(s.decode(x)) for s, x in zip(rows.subspaces, rows.x, strict=True)])
     model = StructuredGP(space)
-    model.fit(Observations(space, rows.subspaces, rows.x, y, 6))
+    model.fit(Data(space, rows.subspaces, rows.x, y, 6))
     grid = torch.rand(200, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     truth = np.array([bowl(space.subspace(2).decode(x.numpy())) for x in grid])
     mean, _ = model.posterior(space.subspace(2), grid)
@@ -124,10 +125,10 @@ def test_branches_with_the_same_names_learn_from_each_other(observe: Observe) ->
 def test_constant_scores_and_repeated_rows_do_no_harm(name: str, observe: Observe) -> None:
     space = load_space(name)
     once = observe(space, lambda config: 1.0, n=6)
-    twice = Observations(space, [*once.subspaces] * 2, [*once.x] * 2, np.ones(12), 6)
+    twice = Data(space, [*once.subspaces] * 2, [*once.x] * 2, np.ones(12), 6)
     model = StructuredGP(space)
     model.fit(twice)
-    mean, variance = model.posteriors(once.batches)
+    mean, variance = model.posteriors(batches_of(once))
     assert torch.allclose(mean, torch.zeros_like(mean), atol=1e-6)
     assert torch.isfinite(variance).all()
 
@@ -137,7 +138,7 @@ def test_unusable_scores_are_a_fit_error(y: list[float], observe: Observe) -> No
     space = load_space("svm")
     rows = observe(space, lambda config: 0.0, n=len(y))
     with pytest.raises(FitError, match="finite"):
-        StructuredGP(space).fit(Observations(space, rows.subspaces, rows.x, np.array(y)))
+        StructuredGP(space).fit(Data(space, rows.subspaces, rows.x, np.array(y)))
 
 
 def test_many_rows_are_thinned_for_the_hyperparameters_only(
@@ -148,8 +149,8 @@ def test_many_rows_are_thinned_for_the_hyperparameters_only(
     observations = observe(space, jenatton, n=40)
     model = StructuredGP(space)
     model.fit(observations)
-    mean, _ = model.posteriors(observations.batches)
-    z = (observations.y - observations.y.mean()) / observations.y.std()
+    mean, _ = model.posteriors(batches_of(observations))
+    z = (observations.scores - observations.scores.mean()) / observations.scores.std()
     assert np.corrcoef(mean.numpy(), z)[0, 1] > 0.95
 
 
@@ -158,9 +159,9 @@ def test_very_many_rows_are_thinned_for_the_posterior_too(observe: Observe) -> N
     observations = observe(space, jenatton, n=60)
     model = StructuredGP(space, max_rows=30)
     model.fit(observations)
-    best = int(np.argmax(observations.y))
-    mean, _ = model.posteriors(observations.batches)
-    z = (observations.y - observations.y.mean()) / observations.y.std()
+    best = int(np.argmax(observations.scores))
+    mean, _ = model.posteriors(batches_of(observations))
+    z = (observations.scores - observations.scores.mean()) / observations.scores.std()
     assert mean[best].item() == pytest.approx(z[best], abs=0.1)
     assert model.incumbent() == pytest.approx(mean.max().item(), abs=0.05)
     assert np.corrcoef(mean.numpy(), z)[0, 1] > 0.95
@@ -172,7 +173,7 @@ def fit_cash() -> list[float]:
     subspaces = [space.subspace(at % 6) for at in range(18)]
     x = [subspace.sample(1, rng)[0] for subspace in subspaces]
     model = StructuredGP(space, FrozenEncoder(space))
-    model.fit(Observations(space, subspaces, x, rng.standard_normal(18), 12))
+    model.fit(Data(space, subspaces, x, rng.standard_normal(18), 12))
     return [float(value) for value in model.theta]
 
 

@@ -10,10 +10,11 @@ import pytest
 import torch
 from scipy.stats import multivariate_normal
 
+from nasbo.history.data import Data
 from nasbo.space import Config, Space, load_space
 from nasbo.surrogates import tree as tree_module
 from nasbo.surrogates import tree_evidence
-from nasbo.surrogates.base import Observations
+from nasbo.surrogates.base import batches_of
 from nasbo.surrogates.marginal import JITTER
 from nasbo.surrogates.tree import TreeGP
 
@@ -34,9 +35,7 @@ def space() -> Space:
 
 
 @pytest.fixture(params=["linear", "fourier"])
-def fitted(
-    request: pytest.FixtureRequest, space: Space, observe: Observe
-) -> tuple[TreeGP, Observations]:
+def fitted(request: pytest.FixtureRequest, space: Space, observe: Observe) -> tuple[TreeGP, Data]:
     model, seen = TreeGP(space, request.param), observe(space, jenatton, n=22)
     model.fit(seen)
     return model, seen
@@ -57,12 +56,12 @@ def marginal(model: TreeGP, theta: torch.Tensor, batches: list) -> np.ndarray:
     return K.numpy()
 
 
-def test_likelihood_is_that_of_the_marginal(fitted: tuple[TreeGP, Observations]) -> None:
+def test_likelihood_is_that_of_the_marginal(fitted: tuple[TreeGP, Data]) -> None:
     model, seen = fitted
     theta = model.theta + 0.3 * torch.sin(torch.arange(len(model.theta), dtype=torch.float64))
-    K = marginal(model, theta, seen.batches)
+    K = marginal(model, theta, batches_of(seen))
     K += (np.exp(float(theta[model.noise])) + JITTER) * np.eye(len(K))
-    z = (seen.y - seen.y.mean()) / seen.y.std()
+    z = (seen.scores - seen.scores.mean()) / seen.scores.std()
     away = (theta.numpy() - np.array(model.priors.means)) / np.array(model.priors.sds)
     expected = -multivariate_normal.logpdf(z, cov=K) + 0.5 * away @ away
     evidence = model.evidence()
@@ -73,7 +72,7 @@ def test_likelihood_is_that_of_the_marginal(fitted: tuple[TreeGP, Observations])
         assert gradient[at] == pytest.approx((up - down) / 2e-5, rel=1e-4, abs=1e-5)
 
 
-def test_posterior_is_that_of_the_marginal(fitted: tuple[TreeGP, Observations]) -> None:
+def test_posterior_is_that_of_the_marginal(fitted: tuple[TreeGP, Data]) -> None:
     model, seen = fitted
     generator = torch.Generator().manual_seed(0)
     new = [
@@ -81,9 +80,9 @@ def test_posterior_is_that_of_the_marginal(fitted: tuple[TreeGP, Observations]) 
         for s in seen.subspaces[:4]
     ]
     n = len(seen)
-    K = marginal(model, model.theta, [*seen.batches, *new])
+    K = marginal(model, model.theta, [*batches_of(seen), *new])
     noisy = K[:n, :n] + (np.exp(float(model.theta[model.noise])) + JITTER) * np.eye(n)
-    z = (seen.y - seen.y.mean()) / seen.y.std()
+    z = (seen.scores - seen.scores.mean()) / seen.scores.std()
     mean = K[n:, :n] @ np.linalg.solve(noisy, z)
     covariance = K[n:, n:] - K[n:, :n] @ np.linalg.solve(noisy, K[:n, n:])
     found = model.posteriors(new)
@@ -137,7 +136,7 @@ def test_no_matrix_of_all_rows_is_factorised(
     assert d == 2 * 2 + 4  # a constant and a slope for each half, an offset for each leaf
 
 
-def test_path_posterior_ignores_the_leaf(fitted: tuple[TreeGP, Observations]) -> None:
+def test_path_posterior_ignores_the_leaf(fitted: tuple[TreeGP, Data]) -> None:
     model, seen = fitted
     subspace = seen.subspaces[0]
     assert model.design.own_columns(subspace) == [1]
@@ -157,9 +156,7 @@ def test_leaf_without_results_has_a_gradient(observe: Observe) -> None:
     rows = [at for at, s in enumerate(seen.subspaces) if s.index == 0]
     model = TreeGP(space)
     model.fit(
-        Observations(
-            space, [seen.subspaces[r] for r in rows], [seen.x[r] for r in rows], seen.y[rows]
-        )
+        Data(space, [seen.subspaces[r] for r in rows], [seen.x[r] for r in rows], seen.scores[rows])
     )
     x = torch.rand(3, 1, dtype=torch.float64, requires_grad=True)
     mean, variance = model.posterior(space.subspace(1), x)

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from nasbo.space import Config, load_space
+from nasbo.surrogates.base import batches_of
 from nasbo.surrogates.structured import StructuredGP
 from nasbo.surrogates.wider import Wider
 
@@ -22,7 +23,7 @@ def test_only_the_spread_changes(observe: Observe) -> None:
     model = StructuredGP(space)
     model.fit(observations)
     wider = Wider(model, 3.0)
-    new = observe(space, bowl, n=6, seed=1).batches
+    new = batches_of(observe(space, bowl, n=6, seed=1))
     mean, variance = wider.inner.posteriors(new)
     assert torch.equal(wider.posteriors(new)[0], mean)
     torch.testing.assert_close(wider.posteriors(new)[1], 9.0 * variance)

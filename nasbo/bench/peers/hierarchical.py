@@ -14,11 +14,12 @@ from torch import Tensor
 
 from nasbo.bench.peers.blocks import Blocks, Hyperparameters
 from nasbo.bench.peers.columns import TreeColumns
+from nasbo.history.data import Data
 from nasbo.methods.base import Task
 from nasbo.methods.modelled import SurrogateMethod
 from nasbo.methods.options import check_choice
 from nasbo.space import Space, Subspace
-from nasbo.surrogates.base import Batches, FitError, Observations, Surrogate, as_batches
+from nasbo.surrogates.base import Batches, FitError, Surrogate, as_batches, batches_of
 from nasbo.surrogates.exact import Conditioned
 from nasbo.surrogates.kernel_gp import standard_scores
 
@@ -71,14 +72,14 @@ class HierarchicalSurrogate(Surrogate):
         self._columns, self._blocks = columns, blocks
         self._fit, self._iterations = fit, iterations
 
-    def fit(self, observations: Observations) -> None:
+    def fit(self, observations: Data) -> None:
         z, self.scale = standard_scores(observations)
-        rows = self._columns.rows(observations.batches)
+        rows = self._columns.rows(batches_of(observations))
         self.theta: Hyperparameters = self._fit(rows, z, self._iterations)
         with torch.no_grad():
             noisy = self._noisy(self._blocks.gram(self.theta, rows, rows))
             self._seen, self._conditioned = rows, Conditioned.on(noisy, z - self.theta.mean)
-            mean, _ = self.posteriors(observations.batches)
+            mean, _ = self.posteriors(batches_of(observations))
         self._incumbent = float(mean.max())
 
     def posteriors(self, batches: Batches) -> tuple[Tensor, Tensor]:

@@ -1,0 +1,88 @@
+"""Data that surrogates learn from: rows of configs with their scores."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nasbo.history.records import Trial
+from nasbo.space import Space, Subspace
+
+Array = NDArray[np.float64]
+Allows = Callable[[Subspace, Array], bool]
+
+
+@dataclass(frozen=True)
+class Data:
+    """Rows of configs that have a score, in the order in which they were suggested.
+
+    Attributes:
+        space: the space that all rows belong to.
+        subspaces: the subspace of each row.
+        x: each row's point in its subspace's unit cube, shape (n_free,) each.
+        y: scores, larger is better, shape (n, m); shape (n,) is taken as (n, 1).
+        n_design: how many rows at the front belong to the initial design.
+        allows: whether a point of a subspace is inside the limits of the search; ``None`` where
+            there are none.
+        step: how far each row was trained, as a part of a full training, shape (n,).
+        task: 0 for rows of this search, 1, 2, ... for those of past ones, shape (n,).
+    """
+
+    space: Space
+    subspaces: Sequence[Subspace]
+    x: Sequence[Array]
+    y: Array
+    n_design: int = 0
+    allows: Allows | None = None
+    step: Array = field(default_factory=lambda: np.zeros(0))
+    task: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+
+    def __post_init__(self) -> None:
+        n, y = len(self.y), np.asarray(self.y, dtype=np.float64)
+        object.__setattr__(self, "y", y[:, None] if y.ndim == 1 else y)
+        if len(self.step) != n:
+            object.__setattr__(self, "step", np.ones(n))
+        if len(self.task) != n:
+            object.__setattr__(self, "task", np.zeros(n, dtype=np.intp))
+
+    @staticmethod
+    def of_trials(
+        space: Space, rows: Sequence[tuple[Trial, float]], allows: Allows | None = None
+    ) -> Data:
+        """The rows of trials with their scores, as ``History.rows`` gives them."""
+        is_design = (trial.source in ("design", "observed") for trial, _ in rows)
+        subspaces = [space.subspace(trial.subspace) for trial, _ in rows]
+        return Data(
+            space=space,
+            subspaces=subspaces,
+            x=[s.encode(trial.config) for s, (trial, _) in zip(subspaces, rows, strict=True)],
+            y=np.array([score for _, score in rows], dtype=np.float64),
+            n_design=sum(1 for _ in itertools.takewhile(bool, is_design)),
+            allows=allows,
+        )
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @property
+    def scores(self) -> Array:
+        """Scores of the first objective, shape (n,)."""
+        scores: Array = self.y[:, 0]
+        return scores
+
+    def take(self, rows: Sequence[int]) -> Data:
+        """Some of the rows, in the order given."""
+        at = np.array(rows, dtype=np.intp)
+        return replace(
+            self,
+            subspaces=[self.subspaces[row] for row in at],
+            x=[self.x[row] for row in at],
+            y=self.y[at],
+            n_design=sum(row < self.n_design for row in at),
+            step=self.step[at],
+            task=self.task[at],
+        )
