@@ -112,7 +112,7 @@ def _gcs(url: str, bucket: str) -> GCSStore:
     if endpoint:
         settings["base_url"] = endpoint
     if parts.username == "anonymous":
-        settings["skip_signature"] = True
+        settings["bearer_token"] = "anonymous"  # unsigned writes would ask the node for a token
     return GCSStore(bucket, client_options=_CLIENT, retry_config=_RETRY, **settings)
 
 
