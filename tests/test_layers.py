@@ -22,7 +22,7 @@ ROOMS: dict[str, set[str]] = {
     "nasbo.repeats": set(),
     "nasbo.feasibility": set(),
     "nasbo.limits": set(),
-    "nasbo.storage": {"pyarrow"},
+    "nasbo.storage": {"obstore", "pyarrow"},
     "nasbo.tokens": {"torch", "numpy"},
     "nasbo.surrogates": SCIENCE,
     "nasbo.acquisition": SCIENCE,

@@ -1,8 +1,9 @@
-"""Who may write a sweep's journal on object storage: one process at a time.
+"""Lease on a sweep's journal in object storage: one process at a time may write.
 
-There are no locks in a bucket, so the writer holds a lease: an object that it renews every few
-seconds. A lease that is not renewed for ``LEASE_S`` is free. The writer itself looks before each
-acknowledgement whether it has renewed in time, so that one that slept for too long finds out.
+The lease is an object that its holder renews every few seconds. One that is not renewed for
+``LEASE_S`` is free. Each write of it names the version that it replaces, so that of several
+processes that want a free lease one gets it, and a holder that lost it finds out when it renews.
+The writer looks before each acknowledgement whether it has renewed in time.
 No two clocks are compared: whoever wants the lease watches it for that long.
 """
 
@@ -20,13 +21,14 @@ from pathlib import Path
 from typing import Any
 
 from nasbo.errors import JournalError
+from nasbo.storage.conditional import ChangedError, Version, check_conditions, lacks_conditions
 from nasbo.storage.place import Place
 
 logger = logging.getLogger(__name__)
 NAME = "lease.json"
 LEASE_S = 45.0
 RENEW_S = 8.0
-SETTLE_S = 1.0
+_ATTEMPTS = 3
 
 
 class Lease:
@@ -40,6 +42,10 @@ class Lease:
 
     Attributes:
         epoch: of this writer, higher than all before it.
+
+    Raises:
+        JournalError: another process writes, or the store has no conditional writes.
+        OSError: the store cannot be reached.
     """
 
     def __init__(
@@ -50,36 +56,36 @@ class Lease:
         tell: Callable[[str], object] = lambda line: None,
     ) -> None:
         self._place, self._lease_s = place, lease_s
-        self._id, self._beat = uuid.uuid4().hex, 0
+        self._object = place.versioned(NAME)
+        self._id, self._beat, self._lost = uuid.uuid4().hex, 0, ""
         self._renew_s = min(RENEW_S, lease_s / 5)
-        found = _read(place)
+        found, self._version = self._read()
         if found is not None and not _is_free(found):
-            self._wait(found, tell)
+            found = self._wait(found, tell)
         self.epoch = max(epoch, int((found or {}).get("epoch", 0))) + 1
-        self._guard = threading.Lock()
         self._renew()
-        time.sleep(min(SETTLE_S, lease_s / 5))  # another one may take it at the same instant
-        self._check_own()
+        check_conditions(self._object, self._content(), place.url)
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="nasbo lease", daemon=True)
         self._thread.start()
 
-    def _wait(self, found: dict[str, Any], tell: Callable[[str], object]) -> None:
-        """Until the lease has not been renewed for its whole life.
+    def _wait(self, found: dict[str, Any], tell: Callable[[str], object]) -> dict[str, Any] | None:
+        """Watch the lease until it is free: given back, or not renewed for its whole life.
 
         Raises:
             JournalError: it is renewed: somebody writes.
         """
         holder = holder_of(found)
         tell(f"{self._place.url}: {holder} had it; waiting {self._lease_s:.0f} s for a sign of it")
-        end = time.monotonic() + self._lease_s
-        while time.monotonic() < end:
+        end = _now() + self._lease_s
+        while _now() < end:
             time.sleep(min(1.0, self._lease_s / 20))
-            now = _read(self._place)
+            now, self._version = self._read()
             if now is None or _is_free(now):
-                return
+                return now
             if now != found:
                 raise JournalError(f"{self._place.url}: is being written by {holder_of(now)}")
+        return found
 
     def confirm(self) -> None:
         """Make sure that the lease is still ours; quick if it was renewed lately.
@@ -87,64 +93,93 @@ class Lease:
         Raises:
             JournalError: another process has it, or might: it was not renewed in time.
         """
+        if self._lost:
+            raise JournalError(self._lost)
         if self._age() > self._lease_s / 2:
-            self._check_own()
+            self._check_own(self._read()[0])
         if self._age() > self._lease_s:
             raise JournalError(
                 f"{self._place.url}: the lease was not renewed for {self._age():.0f} s; resume"
             )
 
     def _age(self) -> float:
-        return time.monotonic() - self._renewed_at
+        return _now() - self._renewed_at
 
     def release(self) -> None:
         """Stop renewing, and give the lease back if it is ours and the bucket can be reached."""
         self._end.set()
         self._thread.join()
         try:
-            found = _read(self._place)
-            if found is not None and found.get("id") == self._id:
-                self._write({**found, "is_released": True})
-        except (OSError, JournalError) as error:
+            self._write(self._content(is_released=True))
+        except JournalError as error:
+            logger.info("%s", error)
+        except OSError as error:
             logger.warning("%s: the lease runs out by itself: %s", self._place.url, error)
-
-    def _check_own(self) -> None:
-        found = _read(self._place)
-        if found is None or found.get("id") != self._id:
-            holder = holder_of(found) if found else "nobody: its lease was deleted"
-            raise JournalError(f"{self._place.url}: is being written by {holder}")
 
     def _loop(self) -> None:
         while not self._end.wait(self._renew_s):
             if self._age() > self._lease_s:
                 return  # too late: somebody else may have it by now
             try:
-                self._check_own()
                 self._renew()
-            except JournalError:
-                return  # ``confirm`` says so to the writer
+            except JournalError as error:
+                self._lost = str(error)  # ``confirm`` says so to the writer
+                return
             except OSError:
                 continue  # ``confirm`` sees that the lease has grown old
 
     def _renew(self) -> None:
-        with self._guard:
-            begin = time.monotonic()
-            self._beat += 1
-            self._write(
-                {
-                    "id": self._id,
-                    "host": _host(),
-                    "process": os.getpid(),
-                    "born": _born(os.getpid()),
-                    "epoch": self.epoch,
-                    "beat": self._beat,
-                    "time": time.time(),
-                }
-            )
-            self._renewed_at = begin
+        begin = _now()
+        self._beat += 1
+        self._write(self._content())
+        self._renewed_at = begin
 
-    def _write(self, content: dict[str, Any]) -> None:
-        self._place.write(NAME, json.dumps(content).encode(), attempts=1)
+    def _content(self, **more: Any) -> bytes:
+        content = {
+            "id": self._id,
+            "host": _host(),
+            "process": os.getpid(),
+            "born": _born(os.getpid()),
+            "epoch": self.epoch,
+            "beat": self._beat,
+            "time": time.time(),
+        }
+        return json.dumps({**content, **more}).encode()
+
+    def _write(self, data: bytes) -> None:
+        """Replace the version that was seen last.
+
+        Raises:
+            JournalError: somebody else has written in the meantime.
+        """
+        for _ in range(_ATTEMPTS):
+            try:
+                self._version = self._object.write(data, self._version)
+                return
+            except ChangedError:
+                found, version = self._read()
+            if self._version is not None or found is not None:
+                self._check_own(found)  # if so: an earlier write whose answer was lost
+            self._version = version
+        raise lacks_conditions(
+            self._place.url, f"it refused to write {NAME}, which had not changed"
+        )
+
+    def _check_own(self, found: dict[str, Any] | None) -> None:
+        if found is None or found.get("id") != self._id:
+            holder = holder_of(found) if found else "nobody: its lease was deleted"
+            raise JournalError(f"{self._place.url}: is being written by {holder}")
+
+    def _read(self) -> tuple[dict[str, Any] | None, Version | None]:
+        found = self._object.read()
+        if found is None:
+            return None, None
+        return _parse(found.data, self._place), found.version
+
+
+def _now() -> float:
+    """Seconds on a clock that nobody sets; on Linux it goes on while the machine is suspended."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 def holder_of(found: dict[str, Any]) -> str:
@@ -154,16 +189,14 @@ def holder_of(found: dict[str, Any]) -> str:
 
 def is_held(place: Place) -> bool:
     """Whether somebody seems to write, for onlookers, who do compare clocks."""
-    found = _read(place)
+    data = place.read(NAME)
+    found = None if data is None else _parse(data, place)
     if found is None or _is_free(found):
         return False
     return abs(time.time() - float(found.get("time", 0))) < LEASE_S
 
 
-def _read(place: Place) -> dict[str, Any] | None:
-    data = place.read(NAME)
-    if data is None:
-        return None
+def _parse(data: bytes, place: Place) -> dict[str, Any] | None:
     try:
         found = json.loads(data)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""A URL comes in; objects below it are read, written, listed and deleted as bytes."""
+"""Objects below a URL: read, written, listed and deleted as bytes."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import logging
 import time
 import uuid
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 from nasbo.errors import SweepError
+from nasbo.storage.bucket import BucketObject
+from nasbo.storage.conditional import FileObject, VersionedObject
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -95,6 +98,17 @@ class Place:
                 return
 
         self._retry(once, f"delete {name}")
+
+    def versioned(self, name: str) -> VersionedObject:
+        """An object that is written only if it is still what was read.
+
+        Raises:
+            SweepError: there are no credentials for it.
+        """
+        path = self._path(name)
+        if self.url.startswith("file:"):
+            return FileObject(Path(path))
+        return BucketObject(self.url, path, getattr(self._files, "region", None))
 
     def _path(self, name: str) -> str:
         return f"{self._root}/{name}" if name else self._root

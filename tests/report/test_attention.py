@@ -116,10 +116,14 @@ def test_thinning_keeps_the_best_and_the_order(tmp_path: Path) -> None:
 
 
 def test_the_surrogate_has_the_output_scale_of_the_sweep() -> None:
-    search = Search("svm", mode="max")
-    for _ in range(4):
-        for trial in search.ask(4):
-            search.tell(trial, float(trial.config["C"]) ** 3)
+    unit = {"type": "float", "range": [0, 1]}
+    kinds = ["a", "b", "c", "d", "e", "f", "g", "h"]
+    branches = {name: {"x": unit, "y": unit} for name in kinds}
+    kind = {"type": "choice", "range": kinds, "submodule": branches}
+    search = Search({"kind": kind}, mode="max")
+    for _ in range(3):
+        for trial in search.ask(16):
+            search.tell(trial, float(trial.config["x"]) ** 3 - 5.0 * (trial.id < 16))
     history = search.history
     drawn = _fitted(history, {}, 0, 100)
     own = AttnBO(search.space, 0).make_surrogate(0)

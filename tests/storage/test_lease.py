@@ -1,4 +1,4 @@
-"""One writer at a time, without locks."""
+"""One writer at a time."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ import time
 import pytest
 
 from nasbo.errors import JournalError
+from nasbo.storage.conditional import Version
 from nasbo.storage.lease import NAME, Lease, is_held
 from nasbo.storage.place import Place
+from tests.storage.race import ROUNDS, race
 
 
 def test_a_second_writer_is_refused_while_the_first_renews(place: Place) -> None:
@@ -91,3 +93,69 @@ def test_a_writer_that_slept_too_long_finds_out(place: Place) -> None:
     lease._renewed_at -= 10
     with pytest.raises(JournalError):
         lease.confirm()
+
+
+def test_of_writers_that_start_at_the_same_moment_one_wins(url: str) -> None:
+    assert race(url) == [1] * ROUNDS
+
+
+def test_of_writers_that_wait_for_a_dead_one_one_wins(url: str) -> None:
+    gone = {"id": "x", "host": "elsewhere", "process": 1, "epoch": 3, "beat": 9, "time": 0}
+    n_rounds = 2
+    for number in range(n_rounds):
+        Place(f"{url}/{number}").write(NAME, json.dumps(gone).encode())
+    assert race(url, n_rounds, lease_s=2) == [1] * n_rounds
+
+
+def test_a_writer_that_stalls_before_it_takes_a_free_lease_does_not_get_it(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It saw that nobody had the lease; when it goes on, somebody has."""
+    slow, first = place.versioned(NAME), []
+    write = slow.write
+
+    def late(data: bytes, expected: Version | None) -> Version:
+        monkeypatch.undo()
+        first.append(Lease(place, lease_s=5))
+        return write(data, expected)
+
+    monkeypatch.setattr(slow, "write", late)
+    monkeypatch.setattr(place, "versioned", lambda name: slow)
+    with pytest.raises(JournalError, match="is being written by process"):
+        Lease(place, lease_s=5)
+    first[0].confirm()
+    first[0].release()
+
+
+def test_a_writer_finds_out_on_renewal_that_its_lease_was_taken(place: Place) -> None:
+    lease = Lease(place, lease_s=5)
+    other = {**json.loads(place.read(NAME) or b""), "id": "other", "host": "elsewhere"}
+    place.write(NAME, json.dumps(other).encode())
+    lease._thread.join(timeout=10)
+    assert lease._age() < 2.5  # too young to look at the bucket
+    with pytest.raises(JournalError, match="on elsewhere"):
+        lease.confirm()
+    lease.release()
+    assert json.loads(place.read(NAME) or b"") == other
+
+
+@pytest.mark.parametrize("is_stored", [True, False])
+def test_a_lost_answer_costs_nothing(place: Place, is_stored: bool) -> None:
+    """A write that failed may have been stored; the next renewal sees which."""
+    lease = Lease(place, lease_s=60)
+    write = lease._object.write
+
+    def lose(data: bytes, expected: Version | None) -> Version:
+        if is_stored:
+            write(data, expected)
+        raise OSError("timed out")
+
+    lease._object.write = lose  # type: ignore[method-assign]
+    with pytest.raises(OSError, match="timed out"):
+        lease._renew()
+    lease._object.write = write  # type: ignore[method-assign]
+    lease._renew()
+    lease.confirm()
+    assert json.loads(place.read(NAME) or b"")["beat"] == 3
+    lease.release()
+    assert not is_held(place)

@@ -10,17 +10,18 @@ from pathlib import Path
 
 from tests.launch.hosts import ROOT, free_port
 
-PROGRAM = Path(os.environ.get("NASBO_MOTO") or ROOT / ".venv-s3" / "bin" / "moto_server")
+MOTO = Path(os.environ.get("NASBO_MOTO") or ROOT / ".venv-s3" / "bin" / "moto_server")
+PROGRAM = Path(__file__).with_name("moto_server.py")
 
 
 class BucketServer:
     """moto, with one bucket; what it holds is gone with it."""
 
     def __init__(self, folder: Path, bucket: str = "nasbo") -> None:
-        assert PROGRAM.exists(), f"{PROGRAM} is missing: make s3-server"
+        assert MOTO.exists(), f"{MOTO} is missing: make s3-server"
         self.port, self.bucket = free_port(), bucket
         log = (folder / "moto.log").open("ab")
-        command = [str(PROGRAM), "-H", "127.0.0.1", "-p", str(self.port)]
+        command = [str(MOTO.with_name("python")), str(PROGRAM), str(self.port)]
         self.process = subprocess.Popen(command, stdout=log, stderr=log)
         deadline = time.monotonic() + 60
         while not self._make_bucket():

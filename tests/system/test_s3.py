@@ -1,4 +1,4 @@
-"""A sweep whose folder is a bucket: the driver is killed, and nothing acknowledged is lost."""
+"""Sweeps in a bucket: killed drivers lose nothing acknowledged, and one process writes."""
 
 from __future__ import annotations
 
@@ -17,14 +17,17 @@ from typing import Any
 import pytest
 
 from nasbo.history.journal import read_events
+from nasbo.storage.lease import NAME as LEASE_FILE
 from nasbo.storage.mirror import open_mirror, pull
 from nasbo.storage.place import Place
 from nasbo.sweep import JOURNAL_FILE, read_history
 from tests.launch.hosts import ROOT
+from tests.storage.race import race
 from tests.system.s3 import BucketServer
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(1800)]
 N_TRIALS = 20
+N_RACES = 60
 
 
 @pytest.fixture
@@ -134,3 +137,15 @@ def test_a_second_driver_is_refused_wherever_it_runs(tmp_path: Path, server: Buc
         first.terminate()
         first.wait(timeout=120)
     shutil.rmtree(tmp_path / "cache1")
+
+
+def test_of_drivers_that_start_at_the_same_moment_one_may_write(server: BucketServer) -> None:
+    assert race(server.url("races"), N_RACES) == [1] * N_RACES
+
+
+def test_of_drivers_that_wait_for_a_dead_one_one_may_write(server: BucketServer) -> None:
+    gone = {"id": "x", "host": "elsewhere", "process": 1, "epoch": 3, "beat": 9, "time": 0}
+    n_races = N_RACES // 6
+    for number in range(n_races):
+        Place(server.url(f"waits/{number}")).write(LEASE_FILE, json.dumps(gone).encode())
+    assert race(server.url("waits"), n_races, lease_s=2) == [1] * n_races
