@@ -123,7 +123,7 @@ def test_the_surrogate_has_the_output_scale_of_the_sweep() -> None:
     search = Search({"kind": kind}, mode="max")
     for _ in range(3):
         for trial in search.ask(16):
-            search.tell(trial, float(trial.config["x"]) ** 3 - 5.0 * (trial.id < 16))
+            search.tell(trial, float(trial.config["x"]) ** 3 - 80.0 * (8 <= trial.id < 16))
     history = search.history
     drawn = _fitted(history, {}, 0, 100)
     own = AttnBO(search.space, 0).make_surrogate(0)
