@@ -11,6 +11,7 @@ from nasbo.loop import run_loop
 from nasbo.methods import METHODS, make_method
 from nasbo.search import Search
 from nasbo.space import Config, Space, Subspace, load_space
+from nasbo.sweeps import load_sweep
 
 __version__ = "0.1.0"
 
@@ -31,6 +32,7 @@ __all__ = [
     "SweepError",
     "Trial",
     "load_space",
+    "load_sweep",
     "make_method",
     "run_loop",
 ]

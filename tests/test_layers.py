@@ -34,6 +34,7 @@ ROOMS: dict[str, set[str]] = {
     "nasbo.blame": set(),
     "nasbo.trainer": set(),
     "nasbo.sweep": set(),
+    "nasbo.sweeps": {"pandas"},
     "nasbo.past": set(),
     "nasbo.undo": set(),
     "nasbo.parsing": set(),

@@ -9,12 +9,16 @@ from typing import Any
 
 import pytest
 
-from nasbo.report.export import export_rows
 from nasbo.search import Search
 from nasbo.storage.mirror import open_journal, open_mirror
 from nasbo.sweep import JOURNAL_FILE, open_folder, read_history, status
+from nasbo.sweeps.rows import trial_rows
 
 FOLDER = Path(__file__).with_name("fixtures") / "journals"
+COLUMNS = (
+    *("trial", "round", "subspace", "source", "state", "value", "n_values", "repeat_of"),
+    *("attempts", "seconds", "config"),
+)
 NAMES = sorted(path.name for path in FOLDER.iterdir())
 
 
@@ -22,7 +26,9 @@ def described(folder: Path) -> dict[str, Any]:
     """What ``nasbo status`` and ``nasbo export`` say of a sweep."""
     found = status(folder)
     del found["folder"]
-    return json.loads(json.dumps({"status": found, "export": export_rows(read_history(folder)[1])}))
+    rows = [{name: row[name] for name in COLUMNS} for row in trial_rows(read_history(folder)[1])]
+    plain: dict[str, Any] = json.loads(json.dumps({"status": found, "export": rows}))
+    return plain
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from pathlib import Path
 from typing import Any
@@ -12,7 +10,6 @@ import pytest
 
 from nasbo.errors import JournalError, NasboError, SpaceError, SweepError
 from nasbo.parsing import parse_duration, parse_pairs
-from nasbo.report.export import export_csv
 from nasbo.search import Search
 from nasbo.sweep import (
     JOURNAL_FILE,
@@ -23,7 +20,6 @@ from nasbo.sweep import (
     create_folder,
     make_sweep,
     open_folder,
-    read_history,
     read_settings,
     status,
 )
@@ -181,32 +177,6 @@ def test_status_of_a_sweep_that_has_not_begun(tmp_path: Path) -> None:
     assert (found["finished"], found["rounds"], found["best"]) == (0, 0, None)
     with pytest.raises(NasboError, match="nothing has finished yet"):
         best_of(tmp_path / "new")
-
-
-def test_export(folder: Path) -> None:
-    rows = list(csv.DictReader(io.StringIO(export_csv(read_history(folder)[1]))))
-    first = ["trial", "round", "subspace", "source", "state", "value", "n_values", "repeat_of"]
-    first += ["attempts", "seconds"]
-    assert list(rows[0]) == [*first, "C", "kernel", "degree", "gamma"]
-    assert [row["trial"] for row in rows] == [str(number) for number in range(9)]
-    assert [row["state"] for row in rows[:7]] == ["finished"] * 5 + ["crashed", "stopped"]
-    assert rows[0]["subspace"] == "kernel=linear"
-    assert rows[0]["degree"] == ""
-    assert float(rows[3]["value"]) == 3.0
-    assert rows[3]["attempts"] == "1"
-    assert float(rows[3]["seconds"]) < 60
-    assert (rows[6]["value"], rows[6]["n_values"]) == ("-1.0", "0"), "stopped early"
-    assert best_of(folder).config["kernel"] == rows[0]["kernel"]
-
-
-def test_export_of_lists(tmp_path: Path) -> None:
-    create_folder(tmp_path / "run", make_sweep({"space": "nas_cifar10_conditional"}))
-    journal = tmp_path / "run" / JOURNAL_FILE
-    with Search("nas_cifar10_conditional", method="random", journal=journal) as search:
-        (trial,) = search.ask(1)
-    (row,) = csv.DictReader(io.StringIO(export_csv(read_history(tmp_path / "run")[1])))
-    ratios = ["-" if ratio is None else str(ratio) for ratio in trial.config["expand_ratio"]]
-    assert row["expand_ratio"].split(" ") == ratios
 
 
 @pytest.mark.parametrize(

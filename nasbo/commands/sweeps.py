@@ -284,17 +284,26 @@ def best(folder: Path, as_json: bool) -> None:
 
 @click.command()
 @click.argument("folder", metavar="DIR", type=SweepFolder())
-@click.option("--csv", "as_csv", is_flag=True, help="As CSV, which is the default.")
+@click.option("--csv", "as_csv", is_flag=True, help="As CSV, which is the default; lists as JSON.")
 @click.option("--json", "as_json", is_flag=True, help="As a JSON list; lists stay lists.")
-def export(folder: Path, as_csv: bool, as_json: bool) -> None:
-    """Print a row per trial: trial, round, subspace, source, state, value, the parameters."""
-    from nasbo.report.export import export_csv, export_rows
+@click.option("--measurements", is_flag=True, help="A row per report instead of one per trial.")
+def export(folder: Path, as_csv: bool, as_json: bool, measurements: bool) -> None:
+    """Print a row per trial, or per report with --measurements.
+
+    \b
+    A trial's row: trial, round, subspace, source, state, value, n_values, repeat_of, twin, step,
+    attempts, seconds, seconds_by_attempt, message, predicted, predicted_low, predicted_high,
+    metrics.NAME of the last report, config.NAME. A report's row: trial, step, time, value,
+    metrics.NAME. In Python: nasbo.load_sweep(DIR).to_dataframe().
+    """
     from nasbo.sweep import read_history
+    from nasbo.sweeps.rows import measurement_rows, to_csv, trial_rows
 
     if as_csv and as_json:
         raise click.UsageError("--csv or --json, not both")
     _, history = read_history(folder)
+    rows = measurement_rows(history) if measurements else trial_rows(history)
     if as_json:
-        click.echo(json.dumps(export_rows(history)))
+        click.echo(json.dumps(rows))
     else:
-        click.echo(export_csv(history), nl=False)
+        click.echo(to_csv(rows, () if measurements else history.space.names), nl=False)

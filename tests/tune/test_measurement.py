@@ -12,9 +12,9 @@ import pytest
 from rich.console import Console
 
 from nasbo.history import Repeating
-from nasbo.report.export import export_csv
 from nasbo.start import Display, resume_sweep, start_sweep
 from nasbo.sweep import read_history, status, trial_folder
+from nasbo.sweeps.rows import to_csv, trial_rows
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("local_ray")]
 QUIET = Display(Console(quiet=True))
@@ -50,7 +50,7 @@ def test_limits_and_repeats_of_a_sweep(tmp_path: Path) -> None:
     assert (found["state"], found["finished"]) == ("finished", 6)
     assert found["repeats"]["finished"] == len(history.repeats) >= 2
     assert len(found["best"]["values"]) == 2
-    rows = list(csv.DictReader(io.StringIO(export_csv(read_history(folder)[1]))))
+    rows = list(csv.DictReader(io.StringIO(to_csv(trial_rows(read_history(folder)[1])))))
     repeats = [row for row in rows if row["source"] == "repeat"]
     assert [int(row["repeat_of"]) for row in repeats] == [run.trial for run in history.repeats]
     assert resume_sweep(folder, None, QUIET, None, Repeating(2, 1)) == 0
