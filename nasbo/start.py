@@ -273,15 +273,15 @@ def run_in_words(
         f"sweep {shown(folder)}: {sweep.method}, {budget} trials, {what}", highlight=False
     )
     console.print(f"space: {space.n_subspaces:,} subspaces; starting Ray ...", highlight=False)
-    from nasbo.tune.onlookers import Audience
+    from nasbo.tune.observers import Observers
     from nasbo.tune.run import run_sweep  # Ray takes seconds to import
 
     begin = time.monotonic()
     log = _tensorboard(folder, sweep)
     with _live_report(folder, display) as url, Progress(console, budget) as progress:
-        looks = (progress, lambda history, note: log.update(history))
-        audience = Audience(looks, progress.tell, url)
-        outcome = run_sweep(folder, sweep, space, n_trials, audience)
+        called = (progress, lambda history, note: log.update(history))
+        observers = Observers(called, progress.tell, url)
+        outcome = run_sweep(folder, sweep, space, n_trials, observers)
     with suppress(OSError):  # said when it could not be written
         log.close()
     history = outcome.history

@@ -328,7 +328,7 @@ def open_folder(folder: Path) -> tuple[Sweep, Space]:
 
 
 def read_history(folder: Path) -> tuple[Sweep, History]:
-    """A sweep and its history, as an onlooker sees them."""
+    """A sweep and its history, as a reader sees them."""
     sweep, space = open_folder(folder)
     return sweep, replay(space, sweep.mode, read_events(folder / JOURNAL_FILE))
 

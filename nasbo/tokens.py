@@ -1,7 +1,7 @@
 """Subspaces and places in their unit cubes come in; padded token codes and values go out.
 
 Every active scalar of a config is one token (appendix B.1.1 of the AttnBO paper): the code of its
-name, the code of its father's name (one table for both, 0 = no father), its place in a list
+name, the code of its parent's name (one table for both, 0 = no parent), its place in a list
 (0 = a scalar), and its value in [0, 1]. Structural parameters are tokens like all others.
 """
 
@@ -24,14 +24,14 @@ class TokenCodes:
 
     Attributes:
         names: 1-based place of each name in ``space.names``, shape (n_tokens,), int64.
-        fathers: code of the father's name, 0 for a root, shape (n_tokens,), int64.
+        parents: code of the parent's name, 0 for a root, shape (n_tokens,), int64.
         dimensions: 0 for a scalar, 1, 2, ... in a list, shape (n_tokens,), int64.
         constants: values of the fixed tokens, 0 elsewhere, shape (n_tokens,), float64.
         free: which token each column of ``x`` fills, shape (n_free,), int64.
     """
 
     names: Tensor
-    fathers: Tensor
+    parents: Tensor
     dimensions: Tensor
     constants: Tensor
     free: Tensor
@@ -48,7 +48,7 @@ class TokenBatch:
     """
 
     names: Tensor
-    fathers: Tensor
+    parents: Tensor
     dimensions: Tensor
     values: Tensor
     mask: Tensor
@@ -61,7 +61,7 @@ def tokenize(space: Space, subspace: Subspace) -> TokenCodes:
     constants = [slot.parameter.to_unit(slot.value) if slot.is_fixed else 0.0 for slot in slots]
     return TokenCodes(
         names=torch.tensor([code[slot.name] for slot in slots], dtype=torch.long),
-        fathers=torch.tensor([code[slot.father] for slot in slots], dtype=torch.long),
+        parents=torch.tensor([code[slot.parent] for slot in slots], dtype=torch.long),
         dimensions=torch.tensor([slot.index for slot in slots], dtype=torch.long),
         constants=torch.tensor(constants, dtype=torch.float64),
         free=torch.tensor(
@@ -124,7 +124,7 @@ class Tokenizer:
 
         return TokenBatch(
             names=column("names"),
-            fathers=column("fathers"),
+            parents=column("parents"),
             dimensions=column("dimensions"),
             values=torch.cat([_pad(token_values(codes, x), width) for codes, x in parts]),
             mask=column("names") > 0,

@@ -232,7 +232,7 @@ def test_restart_hands_out_open_trials_first(tmp_path: Path) -> None:
         assert len(search.trials[0].attempts) == 2
         assert len(search.trials[1].attempts) == 1
         kinds = [item["event"] for item in read_events(path)]
-        assert kinds.count("opened") == 1  # tells onlookers when the trials before ended
+        assert kinds.count("opened") == 1  # tells observers when the trials before ended
         assert kinds.index("opened") > kinds.index("ended")
         search.tell(first, 2.0)
         assert search.best.value == 1.0

@@ -26,9 +26,9 @@ def layers() -> Space:
     )
 
 
-def test_father_and_name_codes_of_the_papers_example() -> None:
+def test_parent_and_name_codes_of_the_papers_example() -> None:
     codes = tokenize(three(), three().subspace(0))
-    pairs = torch.stack([codes.fathers, codes.names], 1).tolist()
+    pairs = torch.stack([codes.parents, codes.names], 1).tolist()
     assert pairs == [[0, 1], [1, 2], [0, 3]]
 
 
@@ -40,7 +40,7 @@ def test_inactive_parameters_are_no_tokens() -> None:
 def test_dimension_codes_of_the_papers_example() -> None:
     codes = tokenize(layers(), layers().subspace(0))
     assert codes.names.tolist() == [1, 2, 2, 2, 2, 3]
-    assert codes.fathers.tolist() == [0, 1, 1, 1, 1, 0]
+    assert codes.parents.tolist() == [0, 1, 1, 1, 1, 0]
     assert codes.dimensions.tolist() == [0, 1, 2, 3, 4, 0]
 
 

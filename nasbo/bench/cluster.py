@@ -185,14 +185,14 @@ class Simulation:
             self._rounds.add(ready.suggestions, ready.seconds, ready.unseen)
         self._start_trials()
         if self._decision is None and (n := self._rounds.wanted(self._cluster.workers)):
-            self._think(n)
+            self._decide(n)
         return bool(self._next_times())
 
     def _next_times(self) -> list[float]:
         ready = [self._decision.ready_s] if self._decision is not None else []
         return ready + [end for end, _ in self._running[:1]]
 
-    def _think(self, n: int) -> None:
+    def _decide(self, n: int) -> None:
         history = self._search.history
         unseen = history.open_numbers
         began = cpu_seconds()

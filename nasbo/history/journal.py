@@ -114,7 +114,7 @@ class Journal:
 
 
 def read_events(path: str | os.PathLike[str]) -> list[Event]:
-    """The events of a journal, without the lock and without repair: for onlookers."""
+    """The events of a journal, without the lock and without repair: for readers."""
     events, _, _ = _read(Path(path))
     return events
 
@@ -250,7 +250,7 @@ def _lock(path: Path) -> int:
     """Take the lock that lies beside the journal; it ends with the process that holds it."""
     lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT, 0o600)
     if not _try_lock(lock):
-        time.sleep(0.2)  # an onlooker holds the lock for an instant to see whether it is free
+        time.sleep(0.2)  # a reader holds the lock for an instant to see whether it is free
         if not _try_lock(lock):
             holder = os.read(lock, 200).decode(errors="replace").strip() or "another process"
             os.close(lock)

@@ -60,7 +60,7 @@ class AttnBO(Method):
             section 5 of the paper has 0.01.
         embedding: of the tokens, ``structure`` or ``none`` (appendix E).
         pooling: over the tokens, ``mean`` or ``token`` (appendix E).
-        attention: of the default preset. ``on``: units (the parameters under one father value,
+        attention: of the default preset. ``on``: units (the parameters under one parent value,
             blocks of a network) attend to the others of their type; ``off``: each to itself
             alone, with the priors of units that have no others; ``features``: also a frozen
             encoder of the tokens is one more component of the kernel (twice the cost, no gain was

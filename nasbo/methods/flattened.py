@@ -1,4 +1,4 @@
-"""A space comes in; flat named parameters with their fathers go out, for other packages.
+"""A space comes in; flat named parameters with their parents go out, for other packages.
 
 Each parameter has one name per vertex of the tree that holds it, so that exclusive branches may
 have parameters of one name with different ranges.
@@ -20,13 +20,13 @@ class FlatParameter:
     Attributes:
         name: unique in the space.
         parameter: its node of the tree.
-        father: name of the parameter that decides whether it exists; "" at the root.
-        levels: the levels of the father under which it exists.
+        parent: name of the parameter that decides whether it exists; "" at the root.
+        levels: the levels of the parent under which it exists.
     """
 
     name: str
     parameter: Parameter
-    father: str = ""
+    parent: str = ""
     levels: tuple[int, ...] = ()
 
 
@@ -38,7 +38,7 @@ def flat_name(parameter: Parameter, key: Key) -> str:
 
 
 def flatten(space: Space) -> list[FlatParameter]:
-    """All parameters, fathers before their children."""
+    """All parameters, parents before their children."""
     return list(_flatten(space.parameters, ROOT, "", ()))
 
 
@@ -69,11 +69,11 @@ def from_flat(parameter: Parameter, value: int | float) -> Value:
 
 
 def _flatten(
-    group: Sequence[Parameter], key: Key, father: str, levels: tuple[int, ...]
+    group: Sequence[Parameter], key: Key, parent: str, levels: tuple[int, ...]
 ) -> Iterator[FlatParameter]:
     for parameter in group:
         name = flat_name(parameter, key)
-        yield FlatParameter(name, parameter, father, levels)
+        yield FlatParameter(name, parameter, parent, levels)
         for branch in parameter.branches:
             level = parameter.level_of(branch.value)
             (child,) = child_keys(parameter, level, *key)

@@ -118,11 +118,11 @@ class Smac(Method):
         conditions = []
         for one in flat:
             decided = _below_a_choice(one, by_name)
-            if decided.father:
-                father = by_name[decided.father].parameter
-                low = int(father.low) if father.kind == "int" else 0
+            if decided.parent:
+                parent = by_name[decided.parent].parameter
+                low = int(parent.low) if parent.kind == "int" else 0
                 values = [low + level for level in decided.levels]
-                child, above = made[one.name], made[decided.father]
+                child, above = made[one.name], made[decided.parent]
                 conditions.append(self._kinds.InCondition(child, above, values))
         if conditions:
             space.add(*conditions)
@@ -143,13 +143,13 @@ class Smac(Method):
 
 
 def _below_a_choice(flat: FlatParameter, by_name: Mapping[str, FlatParameter]) -> FlatParameter:
-    """The parameter or its nearest ancestor whose father has several levels, or that has none.
+    """The parameter or its nearest ancestor whose parent has several levels, or that has none.
 
-    Under a father of one level, which SMAC knows as a constant, a parameter exists wherever the
-    father does.
+    Under a parent of one level, which SMAC knows as a constant, a parameter exists wherever the
+    parent does.
     """
-    while flat.father and by_name[flat.father].parameter.n_levels == 1:
-        flat = by_name[flat.father]
+    while flat.parent and by_name[flat.parent].parameter.n_levels == 1:
+        flat = by_name[flat.parent]
     return flat
 
 

@@ -33,7 +33,7 @@ def value_key(value: Any) -> tuple[str, Value] | None:
 
 @dataclass(frozen=True)
 class Branch:
-    """The parameters that exist only while their father has ``value``."""
+    """The parameters that exist only while their parent has ``value``."""
 
     value: Value
     parameters: tuple[Parameter, ...]

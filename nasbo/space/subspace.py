@@ -28,7 +28,7 @@ class Slot:
     Attributes:
         parameter: its node of the tree.
         index: 0 for a scalar, 1, 2, ... for the entries of a repeated parameter.
-        father: name of the father parameter, "" for a root.
+        parent: name of the parent parameter, "" for a root.
         branch: path of the branch that holds the parameter, e.g. ``kernel=poly``; the slots of one
             subspace with equal (branch, index) belong together, as one block of a network.
         is_fixed: whether the subspace fixes the value (a structural parameter).
@@ -37,7 +37,7 @@ class Slot:
 
     parameter: Parameter
     index: int = 0
-    father: str = ""
+    parent: str = ""
     branch: str = ""
     is_fixed: bool = False
     value: Value = None

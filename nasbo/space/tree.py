@@ -109,20 +109,20 @@ class _Walk:
         self.slots, self.lengths = slots, lengths
 
     def group(
-        self, group: Sequence[Parameter], rest: int, father: str = "", branch: str = "", at: int = 0
+        self, group: Sequence[Parameter], rest: int, parent: str = "", branch: str = "", at: int = 0
     ) -> None:
         for position, parameter in enumerate(group):
             below = _count(group[position + 1 :])
             digit, rest = divmod(rest, below)
-            self.one(parameter, digit, father, branch, at)
+            self.one(parameter, digit, parent, branch, at)
 
-    def one(self, parameter: Parameter, rest: int, father: str, branch: str, at: int) -> None:
+    def one(self, parameter: Parameter, rest: int, parent: str, branch: str, at: int) -> None:
         if not parameter.is_structural:
-            self.slots.append(Slot(parameter, at, father, branch))
+            self.slots.append(Slot(parameter, at, parent, branch))
             return
         level, rest = _find_level(parameter, rest)
         value = parameter.value_at(level)
-        self.slots.append(Slot(parameter, at, father, branch, True, value))
+        self.slots.append(Slot(parameter, at, parent, branch, True, value))
         inner = branch_below(branch, parameter, value)
         if parameter.repeated:
             self.repeat(parameter, level + int(parameter.low), rest, inner)

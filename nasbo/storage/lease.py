@@ -188,7 +188,7 @@ def holder_of(found: dict[str, Any]) -> str:
 
 
 def is_held(place: Place) -> bool:
-    """Whether somebody seems to write, for onlookers, who do compare clocks."""
+    """Whether somebody seems to write, for readers, who do compare clocks."""
     data = place.read(NAME)
     found = None if data is None else _parse(data, place)
     if found is None or _is_free(found):

@@ -70,7 +70,7 @@ def shown(folder: Path) -> str:
 
 
 def pull(folder: Path) -> None:
-    """Bring a mirror up to date, for onlookers; the journal of a running sweep here is left alone.
+    """Bring a mirror up to date, for readers; the journal of a running sweep here is left alone.
 
     Raises:
         SweepError: the bucket cannot be reached.

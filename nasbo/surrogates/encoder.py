@@ -53,7 +53,7 @@ class EncoderShape:
 class Encoder(nn.Module):
     """Structure-aware embeddings (eq. 3 and 4 of the AttnBO paper) and a Transformer encoder.
 
-    Names and fathers share one table. There is no dropout (the paper names none), and the module
+    Names and parents share one table. There is no dropout (the paper names none), and the module
     stays in training mode, so that gradients and plain evaluations take the same path.
     """
 
@@ -95,7 +95,7 @@ class Encoder(nn.Module):
         """Embedded tokens, shape (n, t, width), and their mask (n, t); t counts a pool token."""
         embedded = self.value(tokens.values.to(self.value.weight.dtype)[..., None])
         if self.shape.embedding == "structure":
-            codes = [self.name(tokens.names), self.name(tokens.fathers)]
+            codes = [self.name(tokens.names), self.name(tokens.parents)]
             embedded = torch.cat([*codes, self.dimension(tokens.dimensions), embedded], -1)
         mask = tokens.mask
         if self.shape.pooling == "token":

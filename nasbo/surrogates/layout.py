@@ -1,8 +1,8 @@
 """A space comes in; columns, units and types go out, and configs of any subspaces as feature rows.
 
 A *column* is a parameter name with its place in a list; parameters of one name and range under
-different fathers share it, since only one of them can be active. A *unit* is the set of parameters
-under one father value, or one element of a repeated list; units with the same columns (but for the
+different parents share it, since only one of them can be active. A *unit* is the set of parameters
+under one parent value, or one element of a repeated list; units with the same columns (but for the
 place in the list) are of one *type*, and so are units of unique names with the same ranges: x4 and
 x5 in [-1, 1] under two values of one choice often stand for the same thing. A *decision* is a
 structural parameter outside of lists; inside a list it belongs to its element's unit.

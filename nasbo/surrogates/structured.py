@@ -1,7 +1,7 @@
 """Data come in; the posterior of a sum of structured kernels over all subspaces goes out.
 
 The kernel is S + U. S compares whole configs, where parameters of one name share a column whatever
-their father. U is attention between units: it compares all units of one type with each other
+their parent. U is attention between units: it compares all units of one type with each other
 (branches with the same names or ranges, blocks of a network), weighted by place and by what is in
 them, with two learned numbers per type; a unit that has no other of its type is compared with
 itself (as all are in Add-Tree, Ma and Blaschko 2020). U also holds one term per structural

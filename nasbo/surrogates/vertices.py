@@ -62,7 +62,7 @@ def child_keys(parameter: Parameter, level: int, branch: str, index: int) -> lis
 
 
 def walk(space: Space, decide: Callable[[Parameter, Key], Value]) -> Config:
-    """A config, decided parameter by parameter, fathers first.
+    """A config, decided parameter by parameter, parents first.
 
     Args:
         space: whose tree is walked.

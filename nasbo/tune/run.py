@@ -32,12 +32,12 @@ from nasbo.tune.cluster import connect, is_shipped
 from nasbo.tune.controller import patient_tune
 from nasbo.tune.metrics import SweepMetrics
 from nasbo.tune.names import named_trainable
-from nasbo.tune.onlookers import Audience, Onlookers
+from nasbo.tune.observers import Observers, ObserverThread
 from nasbo.tune.sweep_search import SweepSearch
 from nasbo.tune.trial import TrialTask, run_trial
 
 MAX_PENDING = 4096
-NOBODY = Audience()
+NOBODY = Observers()
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def run_sweep(
     sweep: Sweep,
     space: Space,
     n_trials: int | None = None,
-    audience: Audience = NOBODY,
+    observers: Observers = NOBODY,
 ) -> Outcome:
     """Run or continue a sweep.
 
@@ -101,7 +101,7 @@ def run_sweep(
         sweep: its settings.
         space: its space.
         n_trials: a new total of trials.
-        audience: who watches.
+        observers: who watches.
 
     Raises:
         SweepError: the trainer, the cluster or the folder cannot be used.
@@ -114,16 +114,16 @@ def run_sweep(
             searcher.extend(n_trials)
         if searcher.search.history.n_suggested == 0:
             _warm_start(searcher.search, sweep)
-        metadata = job_metadata(folder, sweep, audience.report_url)
+        metadata = job_metadata(folder, sweep, observers.report_url)
         # Ray brings a handler of its own for SIGTERM when it connects: ours goes on top of it.
         with (
             _terminate_as_interrupt(searcher),
             connect(sweep, metadata) as words,
             _terminate_as_interrupt(searcher),
-            _watched(searcher, sweep, folder, audience),
+            _watched(searcher, sweep, folder, observers),
         ):
-            if words and audience.tell:
-                audience.tell(words)
+            if words and observers.tell:
+                observers.tell(words)
             _fit(searcher, sweep, folder, trainer)
         return _outcome(searcher)
     except KeyboardInterrupt:
@@ -187,10 +187,12 @@ def _is_metric_late(sweep: Sweep, trainer: Trainer) -> bool:
     return sweep.metric == trainer.final_metric(sweep.trainer_options)
 
 
-def _watched(searcher: SweepSearch, sweep: Sweep, folder: Path, audience: Audience) -> Onlookers:
-    """Those who look on, and the metrics for Prometheus."""
+def _watched(
+    searcher: SweepSearch, sweep: Sweep, folder: Path, observers: Observers
+) -> ObserverThread:
+    """The observers, and the metrics for Prometheus."""
     metrics = SweepMetrics(sweep_name(folder), sweep, searcher.slots)
-    return Onlookers(searcher.search.history, searcher.note, (*audience.looks, metrics))
+    return ObserverThread(searcher.search.history, searcher.note, (*observers.observers, metrics))
 
 
 def _outcome(searcher: SweepSearch) -> Outcome:

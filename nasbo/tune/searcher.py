@@ -21,8 +21,8 @@ from nasbo.methods.registry import check_method_options
 from nasbo.rounds import Rounds, Schedule
 from nasbo.search import Search
 from nasbo.space import Config, Space, load_space
+from nasbo.tune.remote_method import MethodRecipe, RemoteMethod
 from nasbo.tune.results import finite_number, own_metrics, step_of
-from nasbo.tune.thinker import Recipe, Thinker
 
 logger = logging.getLogger(__name__)
 _DEFAULT_METRIC = "_metric"
@@ -106,7 +106,7 @@ class NasboSearch(Searcher):
     def _start(self, search: Search) -> None:
         self.search = search
         self.rounds = Rounds(search, self.schedule, self._screen, self._cost)
-        self._thinker: Thinker | None = None
+        self._remote: RemoteMethod | None = None
         self._unseen: list[int] = []
 
     def _replay(self, events: Sequence[Event]) -> None:
@@ -212,13 +212,13 @@ class NasboSearch(Searcher):
         self._replay(events)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_thinker": None}
+        return {**self.__dict__, "_remote": None}
 
     def close(self) -> None:
         """End the process that holds the method."""
-        if self._thinker is not None:
-            self._thinker.close()
-            self._thinker = None
+        if self._remote is not None:
+            self._remote.close()
+            self._remote = None
 
     # How it is done
 
@@ -244,7 +244,7 @@ class NasboSearch(Searcher):
     def _suggest(self, trial_id: str) -> Any:
         if self._lacks_metric:
             return Searcher.FINISHED
-        self._think()
+        self._decide()
         slots = self.slots()
         if slots is not None and len(self._trials) >= slots:
             return None
@@ -255,30 +255,30 @@ class NasboSearch(Searcher):
         self._trials[trial_id] = run.number
         return self._tune_config(run)
 
-    def _think(self) -> None:
+    def _decide(self) -> None:
         """Fetch a decision that is ready; begin one that is due."""
-        if self._thinker is not None and self._thinker.is_busy:
+        if self._remote is not None and self._remote.is_busy:
             self._fetch()
-        n = 0 if self._is_thinking() else self.rounds.wanted(self.slots())
+        n = 0 if self._is_deciding() else self.rounds.wanted(self.slots())
         if n and self.search.is_quick:
             unseen = self.search.history.open_numbers
             self.rounds.add(*self.search.decide(n), unseen)
         elif n:
             self._unseen = self.search.history.open_numbers
-            self._thinker = self._thinker or Thinker(self._recipe())
-            self._thinker.ask(list(self.search.events), n)
+            self._remote = self._remote or RemoteMethod(self._recipe())
+            self._remote.ask(list(self.search.events), n)
             if not self._trials:
                 self._fetch()
 
-    def _is_thinking(self) -> bool:
-        return self._thinker is not None and self._thinker.is_busy
+    def _is_deciding(self) -> bool:
+        return self._remote is not None and self._remote.is_busy
 
     def _fetch(self) -> None:
-        assert self._thinker is not None
+        assert self._remote is not None
         # With nothing running there is nobody to keep waiting, and Tune would sleep for a second.
         patience_s = 0.0 if self._trials else PATIENCE_S
         try:
-            decided = self._thinker.answer(patience_s)
+            decided = self._remote.answer(patience_s)
         except RuntimeError as error:
             logger.warning("%s; suggesting at random", error)
             n = max(self.rounds.wanted(self.slots()), 1)
@@ -286,9 +286,9 @@ class NasboSearch(Searcher):
         if decided is not None:
             self.rounds.add(*decided, self._unseen)
 
-    def _recipe(self) -> Recipe:
+    def _recipe(self) -> MethodRecipe:
         history = self.search.history
-        return Recipe(
+        return MethodRecipe(
             history.space,
             history.mode,
             self._method,

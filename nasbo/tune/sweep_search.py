@@ -21,8 +21,8 @@ from nasbo.sweep import Sweep, limits_of, trial_folder, trial_name
 from nasbo.trainer import DATA, Trainer, cause_of
 from nasbo.tune.cluster import Capacity
 from nasbo.tune.endings import cause_of_loss, is_storage_error, should_retry
+from nasbo.tune.remote_method import MethodRecipe
 from nasbo.tune.searcher import NasboSearch
-from nasbo.tune.thinker import Recipe
 from nasbo.tune.trial import (
     CAUSE,
     GIVEN,
@@ -98,7 +98,7 @@ class SweepSearch(NasboSearch):
     def slots(self) -> int:
         return self._capacity.slots()
 
-    def _recipe(self) -> Recipe:
+    def _recipe(self) -> MethodRecipe:
         return replace(super()._recipe(), sweep=sweep_name(self._folder))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -136,7 +136,7 @@ class SweepSearch(NasboSearch):
         """What a person who watches should know just now."""
         if self.slots() == 0:
             return "waiting for the cluster: no node has room for a trial"
-        return "the method is deciding" if self._is_thinking() else ""
+        return "the method is deciding" if self._is_deciding() else ""
 
     def _target_reached(self) -> bool:
         history, target = self.search.history, self._sweep.stop_at

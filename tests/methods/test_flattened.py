@@ -1,4 +1,4 @@
-"""Spaces for other packages: flat names, fathers, and configs there and back."""
+"""Spaces for other packages: flat names, parents, and configs there and back."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_configs_come_back(any_space: Space) -> None:
         assert complete(any_space, values, rng) == config
 
 
-def test_exactly_the_parameters_exist_whose_fathers_say_so(any_space: Space) -> None:
+def test_exactly_the_parameters_exist_whose_parents_say_so(any_space: Space) -> None:
     rng = np.random.default_rng(1)
     listed = flatten(any_space)
     assert len({one.name for one in listed}) == len(listed)
@@ -43,11 +43,11 @@ def test_exactly_the_parameters_exist_whose_fathers_say_so(any_space: Space) -> 
         config = any_space.sample(rng)
         flat = levels_of(any_space.subspace_of(config), config)
         for one in listed:
-            exists = one.father == ""
-            if one.father in flat:
-                father = by_name[one.father].parameter
-                offset = int(father.low) if father.kind == "int" else 0
-                exists = int(flat[one.father]) - offset in one.levels
+            exists = one.parent == ""
+            if one.parent in flat:
+                parent = by_name[one.parent].parameter
+                offset = int(parent.low) if parent.kind == "int" else 0
+                exists = int(flat[one.parent]) - offset in one.levels
             assert (one.name in flat) == exists
 
 

@@ -60,9 +60,9 @@ def test_ids_are_readable_and_unique(nested_space: Space) -> None:
     assert load_space({"x": {"type": "float", "range": [0, 1]}}).subspace(0).id == "all"
 
 
-def test_slots_tell_father_and_place(thousands_space: Space) -> None:
+def test_slots_tell_parent_and_place(thousands_space: Space) -> None:
     subspace = thousands_space.subspace_of({"n": 2, "op": [2, 1], "ratio": [5, None], "x": 0.5})
-    told = [(slot.label, slot.father, slot.is_fixed) for slot in subspace.slots]
+    told = [(slot.label, slot.parent, slot.is_fixed) for slot in subspace.slots]
     assert told == [
         ("n", "", True),
         ("op[1]", "n", True),

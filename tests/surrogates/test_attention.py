@@ -101,7 +101,7 @@ def test_embedding_none_sees_values_only() -> None:
     space = load_space("svm")
     x = torch.tensor([[0.2, 0.9]], dtype=torch.float64)
     tokens = Tokenizer(space).batch([(space.subspace(2), x)])
-    renamed = replace(tokens, names=tokens.names.flip(1), fathers=tokens.fathers.flip(1))
+    renamed = replace(tokens, names=tokens.names.flip(1), parents=tokens.parents.flip(1))
     is_same = {}
     for embedding in ("structure", "none"):
         encoder = make_encoder(space, replace(SHAPE, embedding=embedding), 0, torch.float64)

@@ -46,7 +46,7 @@ def test_structural_parameters_of_a_block_belong_to_its_unit() -> None:
     assert "expand_ratio" not in names
 
 
-def test_one_name_under_different_fathers_is_one_column() -> None:
+def test_one_name_under_different_parents_is_one_column() -> None:
     layout = Layout(load_space("svm"))
     assert [column.name for column in layout.columns].count("gamma") == 1
     with_gamma_alone = [units for units in layout.types if len(units) == 2]

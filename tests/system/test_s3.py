@@ -68,7 +68,7 @@ class Drivers:
 def test_killed_three_times_nothing_acknowledged_is_lost(
     tmp_path: Path, server: BucketServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("NASBO_CACHE", str(tmp_path / "onlooker"))
+    monkeypatch.setenv("NASBO_CACHE", str(tmp_path / "observer"))
     url = server.url("runs/first")
     drivers, seen = Drivers(tmp_path, url), {}
     mirror = open_mirror(url)

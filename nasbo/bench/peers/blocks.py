@@ -75,7 +75,7 @@ class Blocks:
 
     Args:
         n_columns: of the rows.
-        dependencies: father's column to value to the columns that exist under it.
+        dependencies: parent's column to value to the columns that exist under it.
     """
 
     def __init__(self, n_columns: int, dependencies: Dependencies) -> None:

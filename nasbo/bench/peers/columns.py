@@ -34,7 +34,7 @@ class TreeColumns:
     list with low to high entries has a flag for each entry beyond low, each under the one before.
 
     Attributes:
-        dependencies: father's column to value to the columns that exist under it.
+        dependencies: parent's column to value to the columns that exist under it.
         n_columns: how many there are.
     """
 

@@ -34,7 +34,7 @@ class HierarchicalGP(SurrogateMethod):
 
     Everything is the class's default but for the encoding, which it leaves to its user: numbers in
     the unit cube, choices that decide nothing one-hot, and the count of a repeated list as a chain
-    of flags, because a column may stand under one value of its father only.
+    of flags, because a column may stand under one value of its parent only.
 
     Args:
         space: what to search.

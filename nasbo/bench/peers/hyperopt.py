@@ -98,13 +98,13 @@ class Hyperopt(Method):
         return walk(self.space, decide)
 
     def _graph(self, flat: list[FlatParameter]) -> dict[str, Any]:
-        """Nodes by name; children are built before their fathers, who hold them as options."""
+        """Nodes by name; children are built before their parents, who hold them as options."""
         nodes: dict[str, Any] = {}
         below: dict[str, list[FlatParameter]] = {}
         for one in reversed(flat):
             children = below.get(one.name, [])
             nodes[one.name] = self._node(one, children, nodes)
-            below.setdefault(one.father, []).append(one)
+            below.setdefault(one.parent, []).append(one)
         return {one.name: nodes[one.name] for one in below.get("", [])}
 
     def _node(

@@ -1,4 +1,4 @@
-"""Events go to a Ray actor that holds the method; suggestions come back without blocking Tune."""
+"""A method in a Ray actor, so that Tune's event loop never waits for a fit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MAX_LOSSES = 3
 
 
 @dataclass(frozen=True)
-class Recipe:
+class MethodRecipe:
     """All that is needed to build the method in another process."""
 
     space: Space
@@ -36,10 +36,10 @@ class Recipe:
     limits: Callable[[Config], bool] | None = None
 
 
-class Mind:
+class MethodActor:
     """The method with its own copy of the history; lives in a Ray actor."""
 
-    def __init__(self, recipe: Recipe) -> None:
+    def __init__(self, recipe: MethodRecipe) -> None:
         self.history = History(recipe.space, recipe.mode)
         self.method = make_method(recipe.method, recipe.space, recipe.seed, **recipe.options)
         self.method.limits = recipe.limits
@@ -52,16 +52,16 @@ class Mind:
         return self.method.suggest(self.history, n), time.perf_counter() - begin
 
 
-class Thinker:
+class RemoteMethod:
     """The driver's handle of the actor; an actor that is lost is started again.
 
     The actor reserves no CPU, so that no slot is lost to it, and stays on the driver's node.
     """
 
-    def __init__(self, recipe: Recipe) -> None:
+    def __init__(self, recipe: MethodRecipe) -> None:
         self.recipe = recipe
         self.n_losses = 0
-        self._mind: Any = None
+        self._actor: Any = None
         self._sent = 0
         self._answer: Any = None
         self._question: tuple[list[Event], int] | None = None
@@ -72,10 +72,10 @@ class Thinker:
 
     def ask(self, events: list[Event], n: int) -> None:
         """Begin to decide on ``n`` configs after all of ``events`` (the whole journal so far)."""
-        if self._mind is None:
-            self._mind, self._sent = _start(self.recipe), 0
+        if self._actor is None:
+            self._actor, self._sent = _start(self.recipe), 0
         self._question = (events, n)
-        self._answer = self._mind.suggest.remote(events[self._sent :], n)
+        self._answer = self._actor.suggest.remote(events[self._sent :], n)
         self._sent = len(events)
 
     def answer(self, timeout_s: float = 0.0) -> tuple[list[Suggestion], float] | None:
@@ -96,9 +96,9 @@ class Thinker:
 
     def close(self) -> None:
         """End the actor."""
-        if self._mind is not None and ray.is_initialized():
-            ray.kill(self._mind)
-        self._mind, self._answer = None, None
+        if self._actor is not None and ray.is_initialized():
+            ray.kill(self._actor)
+        self._actor, self._answer = None, None
 
     def _lose(self) -> None:
         self.n_losses += 1
@@ -110,11 +110,11 @@ class Thinker:
         self.ask(*question)
 
 
-def _start(recipe: Recipe) -> Any:
+def _start(recipe: MethodRecipe) -> Any:
     node = ray.get_runtime_context().get_node_id()
     threads = {"OMP_NUM_THREADS": str(recipe.threads)}
     return (
-        ray.remote(named_actor(Mind, recipe.sweep, recipe.method))
+        ray.remote(named_actor(MethodActor, recipe.sweep, recipe.method))
         .options(
             num_cpus=0,
             num_gpus=recipe.gpus,

@@ -10,12 +10,12 @@ import pytest
 
 from nasbo.history import History
 from nasbo.search import Search
-from nasbo.tune.onlookers import Onlookers
+from nasbo.tune.observers import ObserverThread
 
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nasbo.tune.onlookers.PERIOD_S", 0.005)
+    monkeypatch.setattr("nasbo.tune.observers.PERIOD_S", 0.005)
 
 
 class Look:
@@ -36,9 +36,9 @@ class Look:
 
 def _watch(*looks: Look, note: object = lambda: "deciding") -> None:
     history = Search("svm", method="random").history
-    with Onlookers(history, note, looks):  # type: ignore[arg-type]
+    with ObserverThread(history, note, looks):  # type: ignore[arg-type]
         for look in looks:
-            assert look.came.wait(10), "an onlooker is no longer called"
+            assert look.came.wait(10), "an observer is no longer called"
 
 
 def test_they_see_notes_and_the_end() -> None:
@@ -73,10 +73,10 @@ def test_looks_that_cost_much_become_rare(monkeypatch: pytest.MonkeyPatch) -> No
         while time.thread_time() < end:
             pass
 
-    monkeypatch.setattr("nasbo.tune.onlookers.threading.Event", Clock)
+    monkeypatch.setattr("nasbo.tune.observers.threading.Event", Clock)
     history = Search("svm", method="random").history
-    onlookers = Onlookers(history, lambda: "", (think,))
-    onlookers._loop()
+    observers = ObserverThread(history, lambda: "", (think,))
+    observers._loop()
     assert waits[0] == 0.005
     assert all(0.5 <= wait < 2 for wait in waits[1:])
 

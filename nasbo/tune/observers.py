@@ -1,4 +1,4 @@
-"""A running search comes in; those who look on are called, and cannot disturb it."""
+"""Observers of a running sweep, called from a thread of their own; their errors stay there."""
 
 from __future__ import annotations
 
@@ -14,41 +14,43 @@ from nasbo.history import History, View
 logger = logging.getLogger(__name__)
 PERIOD_S = 0.5
 MAX_SHARE = 0.1
-"""Looking takes no more of the driver's time than this: a history of many trials takes longer."""
-Look = Callable[[View, str], Any]
+"""Observers take no more of the driver's time than this: a long history takes longer to read."""
+Observer = Callable[[View, str], Any]
 
 
 @dataclass(frozen=True)
-class Audience:
+class Observers:
     """Who watches a run.
 
     Attributes:
-        looks: called with the history and a note about twice a second, in a thread of their own.
+        observers: called with a snapshot of the history and a note, about twice a second.
         tell: called with words to be printed once, such as where Ray's dashboard is.
         report_url: of the live report, for Ray's list of jobs.
     """
 
-    looks: tuple[Look, ...] = ()
+    observers: tuple[Observer, ...] = ()
     tell: Callable[[str], Any] | None = None
     report_url: str = ""
 
 
-class Onlookers:
-    """Calls those who look on from a thread of its own, as the main thread belongs to Tune.
+class ObserverThread:
+    """Calls observers from a thread of its own, as the main thread belongs to Tune.
 
-    Who raises is told of in the log, once, and is called again the next time.
+    An observer that raises is logged once and called again the next time.
 
     Args:
         history: of the search.
         note: tells what matters just now.
-        looks: who is called.
+        observers: who is called.
     """
 
-    def __init__(self, history: History, note: Callable[[], str], looks: Sequence[Look]) -> None:
-        self._history, self._note, self._looks = history, note, looks
+    def __init__(
+        self, history: History, note: Callable[[], str], observers: Sequence[Observer]
+    ) -> None:
+        self._history, self._note, self._observers = history, note, observers
         self._failed: set[int] = set()
         self._end = threading.Event()
-        self._thread = threading.Thread(target=self._loop, name="onlookers", daemon=True)
+        self._thread = threading.Thread(target=self._loop, name="observers", daemon=True)
 
     def __enter__(self) -> None:
         self._thread.start()
@@ -72,13 +74,13 @@ class Onlookers:
 
     def _show(self, note: str) -> None:
         history = self._history.snapshot()
-        for place, look in enumerate(self._looks):
+        for place, observer in enumerate(self._observers):
             try:
-                look(history, note)
+                observer(history, note)
             except Exception as error:
                 self._log_once(place, error)
 
     def _log_once(self, place: int, error: Exception) -> None:
         if place not in self._failed:
             self._failed.add(place)
-            logger.warning("an onlooker failed, the sweep goes on: %s", error, exc_info=True)
+            logger.warning("an observer failed, the sweep goes on: %s", error, exc_info=True)
