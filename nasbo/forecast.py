@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbo.limits import Describe, Limits, numbers_of
-from nasbo.loop import is_crowded
 from nasbo.methods import design_size
 from nasbo.resources import room_here
+from nasbo.search.schedule import is_crowded
 from nasbo.space import Space
 from nasbo.sweep import Sweep
 

@@ -31,7 +31,6 @@ from nasbo.plan import (
     prepare_data,
     provenance_of,
 )
-from nasbo.repeats import is_complete
 from nasbo.report.forecast import (
     describe_forecast,
     describe_gpus,
@@ -44,6 +43,7 @@ from nasbo.report.result import describe_best
 from nasbo.report.tensorboard import TensorboardLog
 from nasbo.resources import n_gpus
 from nasbo.search import Search
+from nasbo.search.repeats import is_complete
 from nasbo.space import Space
 from nasbo.storage.mirror import open_journal, open_named, push, shown
 from nasbo.sweep import (

@@ -17,7 +17,7 @@ from nasbo.feasibility import failing_regions
 from nasbo.history import History, Mode, Trial, replay
 from nasbo.history.journal import read_events, write_durably
 from nasbo.limits import Limits, parse_limits
-from nasbo.repeats import is_complete
+from nasbo.search.repeats import is_complete
 from nasbo.space import Space, find_space_file, load_space
 from nasbo.space.plain_yaml import UNREADABLE, read_yaml, write_yaml
 from nasbo.storage.mirror import JOURNAL_FILE as JOURNAL_FILE

@@ -10,9 +10,9 @@ import pytest
 
 from nasbo.errors import NasboError, SweepError
 from nasbo.limits import MAX_DRAWS, Limits, numbers_of, parse_limits
-from nasbo.loop import design_left
 from nasbo.methods import METHODS
 from nasbo.search import Search
+from nasbo.search.schedule import design_left
 from nasbo.space import Config, load_space
 from tests.conftest import SPACES
 from tests.contracts.test_methods import NAMES, objective

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from nasbo.history import Trial
-from nasbo.loop import design_left, next_round_size, run_loop
+from nasbo.loop import run_loop
 from nasbo.search import Search
+from nasbo.search.schedule import design_left, next_round_size
 from nasbo.space import Config, Space, load_space
 
 

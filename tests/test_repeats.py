@@ -12,9 +12,8 @@ from nasbo.history import History, Run, Trial, replay
 from nasbo.history.events import RepeatsChanged
 from nasbo.history.journal import read_events
 from nasbo.methods import make_method
-from nasbo.repeats import due_repeats, is_complete
-from nasbo.rounds import Rounds, Schedule
-from nasbo.search import Search
+from nasbo.search import Driver, Schedule, Search
+from nasbo.search.repeats import due_repeats, is_complete
 from nasbo.space import load_space
 
 SPACE = load_space({"x": {"type": "float", "range": [0, 1]}})
@@ -35,14 +34,14 @@ def told(history: History) -> list[tuple[object, ...]]:
     ]
 
 
-def run(search: Search, budget: int = 6, kind: str = "round", slots: int = 2) -> Rounds:
+def run(search: Search, budget: int = 6, kind: str = "round", slots: int = 2) -> Driver:
     """The whole search, as the Ray searcher drives it."""
-    rounds = Rounds(search, Schedule(kind, batch=2, budget=budget))
+    rounds = Driver(search, Schedule(kind, batch=2, budget=budget))
     while True:
         n = rounds.wanted(slots)
         if n:
             rounds.add(search._method.suggest(search.history, n), 0.0, [])
-        run = rounds.next_run()
+        run = rounds.next_waiting()
         if run is None and rounds.is_done:
             return rounds
         if run is not None:
@@ -95,9 +94,9 @@ def test_replay_is_exact_and_resume_goes_on_the_same(tmp_path: Path) -> None:
     again = replay(SPACE, "min", read_events(tmp_path / "whole"))
     assert told(again) == told(whole.history)
     part = Search(SPACE, "random", journal=tmp_path / "part", notes=NOTES)
-    rounds = Rounds(part, Schedule(batch=2, budget=6))
+    rounds = Driver(part, Schedule(batch=2, budget=6))
     rounds.add(part._method.suggest(part.history, rounds.wanted(2)), 0.0, [])
-    while (run_ := rounds.next_run()) is not None:
+    while (run_ := rounds.next_waiting()) is not None:
         part.start(run_)
         part.tell(run_, value(part.history.trial(run_.number), run_))
     rounds.wanted(2)  # the repeats are queued, then everything stops

@@ -9,8 +9,7 @@ import pytest
 
 from nasbo.errors import NasboError
 from nasbo.history import Run, Trial
-from nasbo.rounds import Rounds, Schedule
-from nasbo.search import Search
+from nasbo.search import Driver, Policies, Schedule, Search
 from nasbo.space import Space
 
 
@@ -19,7 +18,7 @@ class Desk:
 
     def __init__(self, space: Any = "svm", journal: Path | None = None, **schedule: Any) -> None:
         self.search = Search(space, method="random", journal=journal)
-        self.rounds = Rounds(self.search, Schedule(**schedule))
+        self.rounds = Driver(self.search, Schedule(**schedule))
         self.running: list[Run] = []
 
     def decide(self, slots: int | None) -> int:
@@ -33,7 +32,7 @@ class Desk:
 
     def start(self, n: int) -> int:
         for _ in range(n):
-            if (run := self.rounds.next_run()) is None:
+            if (run := self.rounds.next_waiting()) is None:
                 break
             self.search.start(run)
             self.running.append(run)
@@ -195,21 +194,24 @@ def test_requeued_goes_first_and_screened_is_skipped() -> None:
         search.tell(run, error="invalid")
         return True
 
-    rounds = Rounds(search, Schedule(), screen)
+    rounds = Driver(search, Schedule(), policies=Policies(screens=(screen,), retry=lambda *_: True))
     rounds.add(search._method.suggest(search.history, rounds.wanted(1)), 0.1, [])
-    first = rounds.next_run()
+    first = rounds.next_waiting()
     assert first is not None
-    rounds.requeue(first.number)
-    assert [run.number for run in (rounds.next_run(), rounds.next_run()) if run] == [0, 2]
+    search.start(first)
+    assert rounds.on_end(first.number, error="lost"), "it goes to the front"
+    assert [run.number for run in (rounds.next_waiting(), rounds.next_waiting()) if run] == [0, 2]
     assert search.trials[1].cause == "invalid"
 
 
 def test_the_dearest_trials_of_a_round_start_first() -> None:
     search = Search("svm", method="random")
-    rounds = Rounds(search, Schedule(), cost=lambda trial: float(trial.config["C"]))
+    rounds = Driver(
+        search, Schedule(), policies=Policies(cost=lambda trial: float(trial.config["C"]))
+    )
     rounds.add(search._method.suggest(search.history, 8), 0.0, [])
     started: list[Trial] = []
-    while (run := rounds.next_run()) is not None:
+    while (run := rounds.next_waiting()) is not None:
         started.append(search.history.trial(run.number))
     costs = [trial.config["C"] for trial in started]
     assert costs == sorted(costs, reverse=True)

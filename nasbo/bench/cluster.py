@@ -19,10 +19,9 @@ from nasbo.bench.cell import cpu_seconds
 from nasbo.bench.problem import Problem
 from nasbo.bench.spec import MethodSpec
 from nasbo.errors import NasboError
-from nasbo.history import Trial
-from nasbo.methods import Suggestion
-from nasbo.rounds import Rounds, Schedule
-from nasbo.search import Search
+from nasbo.history import Run, Trial
+from nasbo.methods import Method, Suggestion
+from nasbo.search import Decided, Driver, Schedule, Search
 from nasbo.space import Space
 
 TAILS = ("lognormal", "pareto")
@@ -143,12 +142,36 @@ class Course:
         return min((best for at, best in self.improvements if at <= time_s), default=math.inf)
 
 
-@dataclass(frozen=True)
-class _Decision:
-    ready_s: float
-    suggestions: list[Suggestion]
-    seconds: float
-    unseen: list[int]
+class _SimulatedDecider:
+    """Decides at once, and hands the decision out when its time has passed."""
+
+    def __init__(self, simulation: Simulation, method: Method) -> None:
+        self._simulation, self._method = simulation, method
+        self._ready: tuple[float, list[Suggestion], float] | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        return self._ready is not None
+
+    @property
+    def ready_s(self) -> list[float]:
+        """When the decision is ready, if there is one."""
+        return [] if self._ready is None else [self._ready[0]]
+
+    def begin(self, search: Search, n: int) -> None:
+        began = cpu_seconds()
+        suggestions = self._method.suggest(search.history, n)
+        charged = self._simulation.course.cluster.suggestion_s
+        seconds = cpu_seconds() - began if charged is None else charged
+        now = self._simulation.now
+        self._ready = (now + seconds, suggestions, seconds)
+        self._simulation.course.decisions.append((now, len(suggestions), seconds))
+
+    def fetch(self, is_idle: bool) -> Decided | None:
+        if self._ready is None or self._ready[0] > self._simulation.now:
+            return None
+        (_, suggestions, seconds), self._ready = self._ready, None
+        return suggestions, seconds
 
 
 class Simulation:
@@ -158,11 +181,11 @@ class Simulation:
         self._problem, self._cluster = problem, cluster
         space = problem.space
         self._search = Search(space, spec.method, "min", cluster.seed, **spec.values)
-        self._method = spec.make(space, cluster.seed)
-        self._rounds = Rounds(self._search, Schedule(cluster.schedule, budget=cluster.trials))
+        self._decider = _SimulatedDecider(self, spec.make(space, cluster.seed))
+        schedule = Schedule(cluster.schedule, budget=cluster.trials)
+        self._driver = Driver(self._search, schedule, self._decider)
         self._running: list[tuple[float, int]] = []
-        self._decision: _Decision | None = None
-        self._now = 0.0
+        self.now = 0.0
         self._best = math.inf
         self.course = Course(cluster)
         self._idle: list[tuple[float, float, float, float]] = []
@@ -171,65 +194,42 @@ class Simulation:
         """Run until every trial has ended; ``on_end`` is called after each."""
         while self._step():
             next_s = min(self._next_times())
-            self._count(next_s - self._now)
-            self._now = next_s
-            while self._running and self._running[0][0] <= self._now:
+            self._count(next_s - self.now)
+            self.now = next_s
+            while self._running and self._running[0][0] <= self.now:
                 self._end(self._search.history.trial(heapq.heappop(self._running)[1]))
                 on_end()
         return self._close()
 
     def _step(self) -> bool:
-        """What the searcher does when Tune asks: fetch, think, start; whether anything goes on."""
-        if self._decision is not None and self._decision.ready_s <= self._now:
-            ready, self._decision = self._decision, None
-            self._rounds.add(ready.suggestions, ready.seconds, ready.unseen)
-        self._start_trials()
-        if self._decision is None and (n := self._rounds.wanted(self._cluster.workers)):
-            self._decide(n)
+        """What the searcher does when Tune asks; whether anything goes on."""
+        while isinstance(run := self._driver.next(self._cluster.workers), Run):
+            trial = self._search.history.trial(run.number)
+            lasts = self._cluster.durations.of(trial, self._search.space)
+            heapq.heappush(self._running, (self.now + lasts, trial.id))
+            self.course.handed_out_s = self.now
         return bool(self._next_times())
 
     def _next_times(self) -> list[float]:
-        ready = [self._decision.ready_s] if self._decision is not None else []
-        return ready + [end for end, _ in self._running[:1]]
-
-    def _decide(self, n: int) -> None:
-        history = self._search.history
-        unseen = history.open_numbers
-        began = cpu_seconds()
-        suggestions = self._method.suggest(history, n)
-        charged = self._cluster.suggestion_s
-        seconds = cpu_seconds() - began if charged is None else charged
-        self._decision = _Decision(self._now + seconds, suggestions, seconds, unseen)
-        self.course.decisions.append((self._now, len(suggestions), seconds))
-
-    def _start_trials(self) -> None:
-        while len(self._running) < self._cluster.workers:
-            run = self._rounds.next_run()
-            if run is None:
-                return
-            self._search.start(run)
-            trial = self._search.history.trial(run.number)
-            lasts = self._cluster.durations.of(trial, self._search.space)
-            heapq.heappush(self._running, (self._now + lasts, trial.id))
-            self.course.handed_out_s = self._now
+        return self._decider.ready_s + [end for end, _ in self._running[:1]]
 
     def _end(self, trial: Trial) -> None:
         rng = np.random.default_rng([_NOISE, self._cluster.seed, trial.id])
         config = trial.copy().config
         value = float(self._problem.evaluate(config, rng))
-        self._search.tell(trial, value)
+        self._driver.on_end(trial.id, value)
         score = self._problem.score(config, value)
         if score < self._best:
             self._best = score
-            self.course.improvements.append((self._now, score))
-        self.course.end_s = self._now
+            self.course.improvements.append((self.now, score))
+        self.course.end_s = self.now
 
     def _count(self, seconds: float) -> None:
         """Note what the workers do until the next event."""
         idle = self._cluster.workers - len(self._running)
-        is_thinking = self._decision is not None
+        is_thinking = self._decider.is_busy
         busy, lost = seconds * len(self._running), seconds * idle
-        self._idle.append((self._now, busy, lost * is_thinking, lost * (not is_thinking)))
+        self._idle.append((self.now, busy, lost * is_thinking, lost * (not is_thinking)))
 
     def _close(self) -> Course:
         course, history = self.course, self._search.history

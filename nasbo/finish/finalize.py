@@ -27,7 +27,7 @@ from nasbo.finish.finalists import (
 from nasbo.history import History, Run, json_safe
 from nasbo.limits import numbers_of
 from nasbo.plan import check_options, check_provenance, prepare_data, provenance_of
-from nasbo.repeats import is_complete
+from nasbo.search.repeats import is_complete
 from nasbo.start import EXIT_CODES, Display, run_in_words
 from nasbo.storage.mirror import place_of, push, shown
 from nasbo.storage.trial_files import TrialFiles

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import re
-from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
 import ray
 
-from nasbo.history import Ending, Run
 from nasbo.trainer import STORAGE_ERRORS
 from nasbo.tune.trial import TIMEOUT_FILE, WORKER_FILE
 
@@ -29,7 +26,6 @@ _LOST = (
 
 _KILLED = ("ActorDiedError", "actor died", "worker process has died", "WorkerCrashedError")
 
-_NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+")
 _STORAGE = tuple(os.strerror(number) for number in STORAGE_ERRORS)
 
 
@@ -67,24 +63,3 @@ def _node_is_gone(folder: Path) -> bool:
     except (OSError, ValueError, KeyError):
         return False
     return node not in {item["NodeID"] for item in ray.nodes() if item["Alive"]}
-
-
-def should_retry(run: Run, cause: str, message: str, max_failures: int) -> bool:
-    """Whether a run that broke off is begun again.
-
-    What a machine did is no fault of the config: always. Out of memory: once, with smaller steps.
-    A crash, a kill or a hang may be the config's fault: ``max_failures`` times in all. A crash that
-    repeats with the same message, numbers aside, is the config's fault or the trainer's.
-    """
-    if not cause:
-        return False
-    ending, before = Ending.of(cause), Counter(dict(run.retries))
-    if ending is Ending.CRASHED and before[cause] and _is_same(message, run.message):
-        return False
-    counted = sum(before[str(one)] for one in Ending if one.value.again == "counted")
-    return ending.may_run_again(before[cause], counted, max_failures)
-
-
-def _is_same(message: str, before: str) -> bool:
-    """Whether messages differ at most in addresses, sizes and other numbers."""
-    return bool(message) and _NUMBER.sub("#", message) == _NUMBER.sub("#", before)

@@ -14,11 +14,13 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from nasbo.history import History, Mode
 from nasbo.history.events import Event
 from nasbo.methods import Suggestion, make_method
+from nasbo.search import Search
 from nasbo.space import Config, Space
 from nasbo.tune.names import named_actor
 
 logger = logging.getLogger(__name__)
 MAX_LOSSES = 3
+PATIENCE_S = 2.0
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,51 @@ class RemoteMethod:
             raise RuntimeError(f"the method's process was lost {self.n_losses} times")
         logger.warning("the method's process was lost; starting it again", exc_info=True)
         self.ask(*question)
+
+
+class RemoteDecider:
+    """Asks a method in a Ray actor; random configs where that is lost for good.
+
+    Args:
+        recipe: of the method; asked for when the actor is needed.
+        fallback: suggestions for a number of configs and a reason.
+    """
+
+    def __init__(
+        self,
+        recipe: Callable[[], MethodRecipe],
+        fallback: Callable[[int, str], list[Suggestion]],
+    ) -> None:
+        self._recipe, self._fallback = recipe, fallback
+        self._remote: RemoteMethod | None = None
+        self._n = 0
+
+    @property
+    def is_busy(self) -> bool:
+        return self._remote is not None and self._remote.is_busy
+
+    def begin(self, search: Search, n: int) -> None:
+        """Begin to decide on ``n`` configs."""
+        self._remote, self._n = self._remote or RemoteMethod(self._recipe()), n
+        self._remote.ask(list(search.events), n)
+
+    def fetch(self, is_idle: bool) -> tuple[list[Suggestion], float] | None:
+        """The decision, if it is ready.
+
+        With nothing running there is nobody to keep waiting, and Tune would sleep for a second.
+        """
+        assert self._remote is not None
+        try:
+            return self._remote.answer(PATIENCE_S if is_idle else 0.0)
+        except RuntimeError as error:
+            logger.warning("%s; suggesting at random", error)
+            return self._fallback(self._n, str(error)), 0.0
+
+    def close(self) -> None:
+        """End the actor."""
+        if self._remote is not None:
+            self._remote.close()
+            self._remote = None
 
 
 def _start(recipe: MethodRecipe) -> Any:

@@ -110,7 +110,7 @@ def run_sweep(
     trainer = load_trainer(sweep.trainer, sweep.working_folder or None)
     searcher = SweepSearch(sweep, space, folder, trainer)
     try:
-        if n_trials is not None and n_trials != searcher.schedule.budget:
+        if n_trials is not None and n_trials != searcher.driver.schedule.budget:
             searcher.extend(n_trials)
         if searcher.search.history.n_suggested == 0:
             _warm_start(searcher.search, sweep)
@@ -201,7 +201,7 @@ def _outcome(searcher: SweepSearch) -> Outcome:
         return Outcome("lost", history, str(searcher.error))
     if searcher.reason:
         return Outcome(searcher.state, history, searcher.reason)
-    if searcher.rounds.is_done and not history.open_numbers:
+    if searcher.driver.is_done and not history.open_numbers:
         return Outcome("finished", history)
     return Outcome("interrupted", history, "it was interrupted")
 

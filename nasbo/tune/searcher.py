@@ -13,20 +13,19 @@ from typing import Any
 from ray.tune.search import Searcher
 
 from nasbo.errors import JournalError, NasboError
-from nasbo.history import Mode, Run, Trial
+from nasbo.history import Mode, Run
 from nasbo.history.events import Decoder, Event, Settings
 from nasbo.methods import Suggestion
 from nasbo.methods.random import RandomSearch
 from nasbo.methods.registry import check_method_options
-from nasbo.rounds import Rounds, Schedule
-from nasbo.search import Search
+from nasbo.search import Driver, LocalDecider, Next, Schedule, Search
 from nasbo.space import Config, Space, load_space
-from nasbo.tune.remote_method import MethodRecipe, RemoteMethod
+from nasbo.tune.remote_method import MethodRecipe, RemoteDecider
 from nasbo.tune.results import finite_number, own_metrics, step_of
 
 logger = logging.getLogger(__name__)
 _DEFAULT_METRIC = "_metric"
-PATIENCE_S = 2.0
+Limits = Callable[[Config], bool] | None
 
 
 class NasboSearch(Searcher):
@@ -105,9 +104,9 @@ class NasboSearch(Searcher):
 
     def _start(self, search: Search) -> None:
         self.search = search
-        self.rounds = Rounds(search, self.schedule, self._screen, self._cost)
-        self._remote: RemoteMethod | None = None
-        self._unseen: list[int] = []
+        self._decider = RemoteDecider(self._recipe, self._random)
+        decider = LocalDecider() if search.is_quick else self._decider
+        self.driver = Driver(search, self.schedule, decider)
 
     def _replay(self, events: Sequence[Event]) -> None:
         """Begin again with what an earlier search knows, whose mode nobody had named."""
@@ -116,7 +115,8 @@ class NasboSearch(Searcher):
         (goal,) = first.objectives
         first = replace(first, objectives=({**goal, "mode": self._mode or "min"},))
         self._start(self._new_search([first, *events[1:]]))
-        self.rounds.forget(set(self._trials.values()))  # Tune itself runs these again
+        self.driver.running = set(self._trials.values())
+        self.driver.forget(self.driver.running)  # Tune itself runs these again
 
     def _take_points(self, points: list[Config], values: list[float] | None) -> None:
         if values is not None and len(values) != len(points):
@@ -128,7 +128,7 @@ class NasboSearch(Searcher):
             self.search.observe(config, value)
         if values is None and points:
             first = [Suggestion(self.space.canonical(config), "design") for config in points]
-            self.rounds.add(first, 0.0, [])
+            self.driver.add(first, 0.0, [])
 
     # What Tune calls
 
@@ -156,7 +156,8 @@ class NasboSearch(Searcher):
         try:
             return self._suggest(trial_id)
         except JournalError as error:
-            return self._on_journal_error(error)
+            logger.error("%s", error)
+            return None
         except Exception:
             logger.exception("no suggestion: the searcher failed")
             return None
@@ -212,79 +213,30 @@ class NasboSearch(Searcher):
         self._replay(events)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_remote": None}
+        events = list(self.search.events)
+        left_out = ("driver", "search", "_decider")
+        state = {name: value for name, value in vars(self).items() if name not in left_out}
+        return {**state, "events": events}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        events = state.pop("events")
+        self.__dict__.update(state)
+        self._replay(events)
 
     def close(self) -> None:
         """End the process that holds the method."""
-        if self._remote is not None:
-            self._remote.close()
-            self._remote = None
+        self._decider.close()
 
     # How it is done
-
-    def slots(self) -> int | None:
-        """How many trials can run at once; ``None`` if Tune did not say."""
-        return self._limit
-
-    def _screen(self, run: Run) -> bool:
-        """Whether a run ends without training; never, in a user's own Tuner."""
-        return False
-
-    def _cost(self, trial: Trial) -> float:
-        """What a trial will cost; nobody knows, in a user's own Tuner."""
-        return 0.0
-
-    def _tune_config(self, run: Run) -> dict[str, Any]:
-        return self.search.history.trial(run.number).copy().config
-
-    def _on_journal_error(self, error: JournalError) -> Any:
-        logger.error("%s", error)
-        return None
 
     def _suggest(self, trial_id: str) -> Any:
         if self._lacks_metric:
             return Searcher.FINISHED
-        self._decide()
-        slots = self.slots()
-        if slots is not None and len(self._trials) >= slots:
-            return None
-        run = self.rounds.next_run()
-        if run is None:
-            return Searcher.FINISHED if self.rounds.is_done and not self._trials else None
-        self.search.start(run)
-        self._trials[trial_id] = run.number
-        return self._tune_config(run)
-
-    def _decide(self) -> None:
-        """Fetch a decision that is ready; begin one that is due."""
-        if self._remote is not None and self._remote.is_busy:
-            self._fetch()
-        n = 0 if self._is_deciding() else self.rounds.wanted(self.slots())
-        if n and self.search.is_quick:
-            unseen = self.search.history.open_numbers
-            self.rounds.add(*self.search.decide(n), unseen)
-        elif n:
-            self._unseen = self.search.history.open_numbers
-            self._remote = self._remote or RemoteMethod(self._recipe())
-            self._remote.ask(list(self.search.events), n)
-            if not self._trials:
-                self._fetch()
-
-    def _is_deciding(self) -> bool:
-        return self._remote is not None and self._remote.is_busy
-
-    def _fetch(self) -> None:
-        assert self._remote is not None
-        # With nothing running there is nobody to keep waiting, and Tune would sleep for a second.
-        patience_s = 0.0 if self._trials else PATIENCE_S
-        try:
-            decided = self._remote.answer(patience_s)
-        except RuntimeError as error:
-            logger.warning("%s; suggesting at random", error)
-            n = max(self.rounds.wanted(self.slots()), 1)
-            decided = (self._random(n, str(error)), 0.0)
-        if decided is not None:
-            self.rounds.add(*decided, self._unseen)
+        answer = self.driver.next(self._limit)
+        if not isinstance(answer, Run):
+            return Searcher.FINISHED if answer is Next.DONE else None
+        self._trials[trial_id] = answer.number
+        return self.search.history.trial(answer.number).copy().config
 
     def _recipe(self) -> MethodRecipe:
         history = self.search.history
@@ -299,24 +251,21 @@ class NasboSearch(Searcher):
         )
 
     def _random(self, n: int, reason: str) -> list[Suggestion]:
-        method = RandomSearch(self.space, self._seed)
-        method.limits = self._limits
-        drawn = method.suggest(self.search.history, n)
-        return [Suggestion(item.config, "fallback", {"reason": reason}) for item in drawn]
+        return random_suggestions(self.search, self._seed, self._limits, n, reason)
 
     def _guard(self, call: Any, *arguments: Any) -> None:
         """Nothing may be raised into Tune: it would end the run and kill every trial."""
         try:
             call(*arguments)
         except JournalError as error:
-            self._on_journal_error(error)
+            logger.error("%s", error)
         except Exception:
             logger.exception("the searcher could not take in a result")
 
     def _report(self, trial_id: str, result: dict[str, Any]) -> None:
         if (number := self._trials.get(trial_id)) is not None:
             value = finite_number(result.get(self._metric or _DEFAULT_METRIC))
-            self.search.report(number, step_of(result), value, own_metrics(result))
+            self.driver.on_report(number, step_of(result), value, own_metrics(result))
 
     def _complete(self, trial_id: str, result: dict[str, Any] | None, error: bool) -> None:
         number = self._trials.pop(trial_id, None)
@@ -325,13 +274,8 @@ class NasboSearch(Searcher):
             return
         value, cause = self._ending(result, error, last_seen)
         result = result or {}
-        self.search.tell(
-            number,
-            value,
-            error=cause,
-            metrics=own_metrics(result),
-            step=step_of(result),
-            message="" if cause is None else self._message(result),
+        self.driver.on_end(
+            number, value, error=cause, metrics=own_metrics(result), step=step_of(result)
         )
 
     def _ending(
@@ -361,5 +305,12 @@ class NasboSearch(Searcher):
             ", ".join(given),
         )
 
-    def _message(self, result: dict[str, Any]) -> str:
-        return ""
+
+def random_suggestions(
+    search: Search, seed: int, limits: Limits, n: int, reason: str
+) -> list[Suggestion]:
+    """Random configs in place of a method that is lost, with the reason."""
+    method = RandomSearch(search.space, seed)
+    method.limits = limits
+    drawn = method.suggest(search.history, n)
+    return [Suggestion(item.config, "fallback", {"reason": reason}) for item in drawn]

@@ -1,37 +1,35 @@
-"""The searcher of a sweep: journal on disk, limits, retries, and trials that need no worker."""
+"""The searcher of a sweep: Tune's calls and Ray's errors, translated for the driver."""
 
 from __future__ import annotations
 
+import json
 import logging
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ray.tune.search import Searcher
+
 from nasbo.errors import JournalError
 from nasbo.history import Run, Trial
 from nasbo.history.events import Budget
 from nasbo.job import sweep_name
-from nasbo.rounds import Schedule
-from nasbo.search import Search
+from nasbo.methods import Suggestion
+from nasbo.search import Driver, LocalDecider, Next, Policies, Schedule, Search
+from nasbo.search.retries import RetryPolicy
 from nasbo.space import Space
 from nasbo.storage.mirror import open_journal, place_of
 from nasbo.storage.trial_files import fetch_files
 from nasbo.sweep import Sweep, limits_of, trial_folder, trial_name
-from nasbo.trainer import DATA, Trainer, cause_of
+from nasbo.sweeps.policies import Checkpoints, FailuresInARow, Screening
+from nasbo.trainer import DATA, Trainer
 from nasbo.tune.cluster import Capacity
-from nasbo.tune.endings import cause_of_loss, is_storage_error, should_retry
-from nasbo.tune.remote_method import MethodRecipe
-from nasbo.tune.searcher import NasboSearch
-from nasbo.tune.trial import (
-    CAUSE,
-    GIVEN,
-    MESSAGE,
-    TIMEOUT_FILE,
-    VALUE,
-    WORKER_FILE,
-    prune_checkpoints,
-)
+from nasbo.tune.endings import cause_of_loss, is_storage_error
+from nasbo.tune.remote_method import MethodRecipe, RemoteDecider
+from nasbo.tune.results import finite_number, own_metrics, step_of
+from nasbo.tune.searcher import random_suggestions
+from nasbo.tune.trial import CAUSE, GIVEN, MESSAGE, TIMEOUT_FILE, VALUE, WORKER_FILE
 
 logger = logging.getLogger(__name__)
 MAX_LOSSES_IN_A_ROW = 50
@@ -39,205 +37,220 @@ MAX_SILENT = 3
 """So many trials without any result, and none with one, end a sweep."""
 
 
-class SweepSearch(NasboSearch):
-    """The searcher of a sweep: journal on disk, limits of its own, trials that need no training."""
+class SweepSearch(Searcher):
+    """Holds the driver of a sweep, and ends the sweep where it cannot go on.
+
+    Attributes:
+        reason: why the run is to end although there is more to do; "" as long as it goes on.
+        state: what that makes of the run: ``stopped``, ``failed`` or ``lost``.
+        error: of a journal that cannot be written.
+    """
 
     def __init__(self, sweep: Sweep, space: Space, folder: Path, trainer: Trainer) -> None:
+        super().__init__(metric=VALUE, mode=sweep.mode)
         self._sweep, self._folder, self._trainer = sweep, folder, trainer
-        self.reason = ""
-        self.state = "stopped"
+        self.reason, self.state = "", "stopped"
         self.error: JournalError | None = None
         self._losses_in_a_row = 0
+        self._trials: dict[str, int] = {}
         self._capacity = Capacity(sweep)
-        self._own_limits = limits_of(sweep)
-        self._fingerprints: dict[str, int] = {}
-        self._failures_in_a_row = 0
-        self._last_failure = ""
-        super().__init__(
+        self._limits = limits_of(sweep)
+        self.search = Search(
             space,
-            metric=VALUE,
-            mode=sweep.mode,
-            method=sweep.method,
-            method_options=sweep.method_options,
-            seed=sweep.seed,
-            schedule=sweep.schedule,
-            batch=sweep.batch,
-            share=sweep.share,
-            deadline_s=sweep.deadline_s,
-            limits=self._own_limits,
-        )
-        ended = [t for t in self.search.history.suggested if not t.is_open]
-        self._kept = {trial.id for trial in ended}
-        if trainer.fingerprint is not None:
-            for trial in ended:
-                if trial.state == "finished" and (key := self._fingerprint(trial)) is not None:
-                    self._fingerprints.setdefault(key, trial.id)
-
-    def _new_search(self, past: Any = ()) -> Search:
-        sweep = self._sweep
-        search = Search(
-            self.space,
             sweep.method,
             sweep.mode,
             sweep.seed,
-            journal=open_journal(self._folder),
+            journal=open_journal(folder),
             notes=sweep.notes(),
             limits=self._limits,
             **sweep.method_options,
         )
-        budget = search.history.budget or sweep.trials
-        self.schedule = Schedule(sweep.schedule, sweep.batch, sweep.share, sweep.deadline_s, budget)
-        return search
+        self._screening = Screening(self.search, sweep, trainer, self._limits)
+        self._failures = FailuresInARow(sweep.max_failures_in_a_row)
+        self._checkpoints = Checkpoints(folder, self.search.history, sweep.keep_checkpoints)
+        self._decider = RemoteDecider(self._recipe, self._random)
+        self.driver = self._make_driver()
 
-    def extend(self, n_trials: int) -> None:
-        """Set a new total of trials."""
-        self.search.record(Budget(trials=n_trials))
-        self.schedule = Schedule(**{**vars(self.schedule), "budget": n_trials})
-        self.rounds.schedule = self.schedule
-
-    def slots(self) -> int:
-        return self._capacity.slots()
-
-    def _recipe(self) -> MethodRecipe:
-        return replace(super()._recipe(), sweep=sweep_name(self._folder))
-
-    def __getstate__(self) -> dict[str, Any]:
-        """What Tune pickles beside its own state; a sweep never comes back from there."""
-        return {"_metric": self._metric, "_mode": self._mode}
-
-    def suggest(self, trial_id: str) -> Any:
-        return self.FINISHED if self.should_end() else super().suggest(trial_id)
-
-    def should_end(self) -> bool:
-        """Whether the run is to end although trials are still open."""
-        if self.error is not None:
-            self.reason = str(self.error)
-        elif not self.reason:
-            self._look_for_reasons()
-        return bool(self.reason)
-
-    def _look_for_reasons(self) -> None:
-        n_failures = self._failures_in_a_row
-        if self._target_reached():
-            self.reason = f"the value {self._sweep.stop_at} was reached"
-        elif n_failures >= self._sweep.max_failures_in_a_row:
-            self.state = "failed"
-            self.reason = (
-                f"{n_failures} trials failed one after the other; the last one: "
-                f"{self._last_failure}"
-            )
-        elif self._capacity.problem:
-            self.state, self.reason = "failed", self._capacity.problem
-        elif self._losses_in_a_row >= MAX_LOSSES_IN_A_ROW:
-            self.state = "lost"
-            self.reason = f"trials were lost {self._losses_in_a_row} times without any progress"
-
-    def note(self) -> str:
-        """What a person who watches should know just now."""
-        if self.slots() == 0:
-            return "waiting for the cluster: no node has room for a trial"
-        return "the method is deciding" if self._is_deciding() else ""
-
-    def _target_reached(self) -> bool:
-        history, target = self.search.history, self._sweep.stop_at
-        own = (trial.value for trial in history.suggested if trial.value is not None)
-        return target is not None and any(
-            history.score(value) >= history.score(target) for value in own
+    def _make_driver(self) -> Driver:
+        sweep = self._sweep
+        budget = self.search.history.budget or sweep.trials
+        schedule = Schedule(sweep.schedule, sweep.batch, sweep.share, sweep.deadline_s, budget)
+        policies = Policies(
+            screens=(self._refuse, self._screening.answer),
+            cost=self._cost,
+            retry=RetryPolicy(sweep.max_failures),
+            ended=(self._failures, self._checkpoints),
         )
+        decider = LocalDecider() if self.search.is_quick else self._decider
+        return Driver(self.search, schedule, decider, policies)
 
-    def _on_journal_error(self, error: JournalError) -> Any:
-        logger.error("%s", error)
-        self.error = self.error or error
-        return None
-
-    def _guard(self, call: Any, *arguments: Any) -> None:
-        if self.error is None:  # what the journal did not take is done again after a resume
-            super()._guard(call, *arguments)
-
-    def _tune_config(self, run: Run) -> dict[str, Any]:
-        return {
-            "trial": run.number,
-            "config": super()._tune_config(run),
-            "n_out_of_memory": run.retries.get("oom", 0),
-        }
+    def _refuse(self, run: Run) -> bool:
+        is_refused = self._screening.refuse(run)
+        if is_refused:
+            self.driver.settle(run.number)
+        return is_refused
 
     def _cost(self, trial: Trial) -> float:
         """Floating-point operations, where the trainer's ``summary`` has them."""
         try:
             options = self._sweep.trainer_options
             return float(self._trainer.describe(trial.config, options).get("flops", 0.0))
-        except Exception as error:
+        except Exception as error:  # a user's function may raise anything
             logger.info("no cost known for trial %s: %s", trial.id, error)
             return 0.0
 
-    def _screen(self, run: Run) -> bool:
-        """Invalid configs and known networks end here, without a worker."""
-        trial = self.search.history.trial(run.number)
-        broken = self._own_limits.violation(trial.config) if self._own_limits else None
-        if broken is not None:
-            self.search.tell(run, error="invalid", message=f"constraint: {broken}")
-            self._after_end(run.number)
-            return True
-        try:
-            self._trainer.check_config(trial.config, self._sweep.trainer_options)
-        except Exception as error:
-            cause = cause_of(error)
-            if cause == DATA:  # what the driver lacks its workers may have
-                return self._answer_known(run)
-            cause = "invalid" if cause == "crashed" else cause
-            self.search.tell(run, error=cause, message=f"{type(error).__name__}: {error}")
-            self._after_end(run.number)
-            return True
-        return self._answer_known(run)
+    def _recipe(self) -> MethodRecipe:
+        sweep = self._sweep
+        return MethodRecipe(
+            self.search.space,
+            sweep.mode,
+            sweep.method,
+            sweep.seed,
+            sweep.method_options,
+            sweep=sweep_name(self._folder),
+            limits=self._limits,
+        )
 
-    def _answer_known(self, run: Run) -> bool:
-        trial = self.search.history.trial(run.number)
-        key = None if run.is_repeat else self._fingerprint(trial)
-        if key is None:
-            return False
-        twin = self.search.history.trial(self._fingerprints.setdefault(key, trial.id))
-        if twin.state == "failed":
-            self._fingerprints[key] = trial.id
-        if twin.id == trial.id or twin.state != "finished":
-            return False
-        self.search.answer(trial, twin)
+    def _random(self, n: int, reason: str) -> list[Suggestion]:
+        return random_suggestions(self.search, self._sweep.seed, self._limits, n, reason)
+
+    def extend(self, n_trials: int) -> None:
+        """Set a new total of trials."""
+        self.search.record(Budget(trials=n_trials))
+        self.driver.schedule = replace(self.driver.schedule, budget=n_trials)
+
+    def slots(self) -> int:
+        """How many trials can run at once."""
+        return self._capacity.slots()
+
+    def note(self) -> str:
+        """What a person who watches should know just now."""
+        if self.slots() == 0:
+            return "waiting for the cluster: no node has room for a trial"
+        return "the method is deciding" if self.driver.is_deciding else ""
+
+    # What Tune calls
+
+    def set_max_concurrency(self, max_concurrent: int) -> bool:
+        """Own the limit: the searcher sees the results of a round as they come."""
         return True
 
-    def _fingerprint(self, trial: Trial) -> str | None:
-        """What tells networks apart, where the trainer says it; without it a config is trained."""
-        if self._trainer.fingerprint is None:
-            return None
+    def suggest(self, trial_id: str) -> Any:
+        """A run's number and config, ``None`` while there is none, or ``FINISHED``."""
+        if self.should_end():
+            return self.FINISHED
         try:
-            return self._trainer.fingerprint(trial.config)
-        except Exception as error:
-            logger.info("no fingerprint known of trial %s: %s", trial.id, error)
-            return None
+            return self._suggest(trial_id)
+        except JournalError as error:
+            self._fail(error)
+        except Exception:
+            logger.exception("no suggestion: the searcher failed")
+        return None
+
+    def _suggest(self, trial_id: str) -> Any:
+        answer = self.driver.next(self.slots())
+        if not isinstance(answer, Run):
+            return Searcher.FINISHED if answer is Next.DONE else None
+        self._trials[trial_id] = answer.number
+        return {
+            "trial": answer.number,
+            "config": self.search.history.trial(answer.number).copy().config,
+            "n_out_of_memory": answer.retries.get("oom", 0),
+        }
 
     def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
+        """Note the progress of a running trial."""
         self._losses_in_a_row = 0
-        super().on_trial_result(trial_id, result)
+        self._guard(self._report, trial_id, result)
 
-    def _complete(self, trial_id: str, result: dict[str, Any] | None, error: bool) -> None:
-        if error:
-            return  # ``on_error`` comes next, with the reason
-        if self.should_end() and not (result or {}).get("done"):
-            self._trials.pop(trial_id, None)  # ended by us: stays open and is resumed
-            return
-        cause = str((result or {}).get(CAUSE) or "")
-        if cause == "no result" and self._lacks_values(result or {}):
-            reason = f"no trial can be judged: {self._message(result or {})}"
-            self._leave_open(trial_id, reason, "failed")
-        elif not self._try_again(trial_id, cause, self._message(result or {})):
-            number = self._trials.get(trial_id)
-            super()._complete(trial_id, result, error)
-            self._after_end(number)
+    def on_trial_complete(
+        self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False
+    ) -> None:
+        """Note how a trial ended; of an error ``on_error`` says more."""
+        if not error:
+            self._guard(self._complete, trial_id, result or {})
 
     def on_error(self, trial_id: str, error_text: str) -> None:
-        """A trial broke off without a word of its own."""
+        """A trial's process died without reporting a cause."""
         self._guard(self._break_off, trial_id, error_text)
 
+    def save(self, checkpoint_path: str) -> None:
+        """The journal is all that is needed: a sweep never comes back from Tune's snapshots."""
+        Path(checkpoint_path).write_text(json.dumps({"folder": str(self._folder)}))
+
+    def restore(self, checkpoint_path: str) -> None:
+        """See ``save``."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What Tune pickles beside its own state."""
+        return {"_metric": self._metric, "_mode": self._mode}
+
+    def close(self) -> None:
+        """End the process that holds the method."""
+        self._decider.close()
+
+    # What follows
+
+    def _guard(self, call: Any, *arguments: Any) -> None:
+        """Nothing may be raised into Tune: it would end the run and kill every trial."""
+        if self.error is not None:  # what the journal did not take is done again after a resume
+            return
+        try:
+            call(*arguments)
+        except JournalError as error:
+            self._fail(error)
+        except Exception:
+            logger.exception("the searcher could not take in a result")
+
+    def _fail(self, error: JournalError) -> None:
+        logger.error("%s", error)
+        self.error = self.error or error
+
+    def _report(self, trial_id: str, result: dict[str, Any]) -> None:
+        if (number := self._trials.get(trial_id)) is not None:
+            value = finite_number(result.get(VALUE))
+            self.driver.on_report(number, step_of(result), value, own_metrics(result))
+
+    def _complete(self, trial_id: str, result: dict[str, Any]) -> None:
+        number = self._trials.pop(trial_id, None)
+        if number is None:
+            return
+        if self.should_end() and not result.get("done"):
+            self.driver.leave_open(number)  # ended by us: it is resumed
+            return
+        cause, message = str(result.get(CAUSE) or ""), str(result.get(MESSAGE) or "")
+        if cause == DATA:
+            self._leave_open(number, f"the data cannot be used: {message}", "lost")
+        elif cause == "no result" and self._lacks_values(result):
+            self._leave_open(number, f"no trial can be judged: {message}", "failed")
+        elif cause:
+            self._end(number, cause, message, result)
+        else:
+            self._end_by_value(number, result)
+
+    def _end_by_value(self, number: int, result: dict[str, Any]) -> None:
+        raw = result.get(VALUE)
+        value = finite_number(raw)
+        cause = "no result" if raw is None else "diverged"
+        if value is None:
+            self._end(number, cause, "", result)
+        else:
+            self.driver.on_end(number, value, metrics=own_metrics(result), step=step_of(result))
+
+    def _end(self, number: int, cause: str, message: str, result: dict[str, Any]) -> None:
+        if is_storage_error(message):  # stays open: it is run again when the disk is well
+            self._leave_open(number, f"{self._folder} cannot be written: {message}", "lost")
+            return
+        metrics, step = own_metrics(result), step_of(result)
+        self.driver.on_end(number, error=cause, metrics=metrics, message=message, step=step)
+
+    def _leave_open(self, number: int, reason: str, state: str) -> None:
+        """End the sweep for a reason outside of its configs; a resume runs the trial again."""
+        self.driver.leave_open(number)
+        self.state, self.reason = state, reason
+
     def _break_off(self, trial_id: str, error_text: str) -> None:
-        number = self._trials.get(trial_id)
+        number = self._trials.pop(trial_id, None)
         if number is None:
             return
         cause = cause_of_loss(error_text, self._fetch_traces(number))
@@ -246,10 +259,7 @@ class SweepSearch(NasboSearch):
                 place.delete(f"{trial_name(number)}/{TIMEOUT_FILE}")
         self._losses_in_a_row = self._losses_in_a_row + 1 if cause == "lost" else 0
         message = error_text.strip().splitlines()[-1][:500] if error_text.strip() else ""
-        if not self._try_again(trial_id, cause, message):
-            del self._trials[trial_id]
-            self.search.tell(number, error=cause, message=message)
-            self._after_end(number)
+        self._end(number, cause, message, {})
 
     def _fetch_traces(self, number: int) -> Path:
         """The trial's folder, with what it left behind as far as the bucket can be reached."""
@@ -263,24 +273,33 @@ class SweepSearch(NasboSearch):
             logger.warning("trial %s: why it broke off cannot be fetched: %s", number, error)
         return folder
 
-    def _try_again(self, trial_id: str, cause: str, message: str) -> bool:
-        number = self._trials.get(trial_id)
-        if number is None:
+    # When it ends
+
+    def should_end(self) -> bool:
+        """Whether the run is to end although trials are still open."""
+        if self.error is not None:
+            self.reason = str(self.error)
+        elif not self.reason:
+            self._look_for_reasons()
+        return bool(self.reason)
+
+    def _look_for_reasons(self) -> None:
+        if self._target_reached():
+            self.reason = f"the value {self._sweep.stop_at} was reached"
+        elif self._failures.problem:
+            self.state, self.reason = "failed", self._failures.problem
+        elif self._capacity.problem:
+            self.state, self.reason = "failed", self._capacity.problem
+        elif self._losses_in_a_row >= MAX_LOSSES_IN_A_ROW:
+            self.state = "lost"
+            self.reason = f"trials were lost {self._losses_in_a_row} times without any progress"
+
+    def _target_reached(self) -> bool:
+        history, target = self.search.history, self._sweep.stop_at
+        if target is None:
             return False
-        run = self.search.history.run(number)
-        if cause == DATA:  # stays open: it is run again when the data are there
-            self._leave_open(trial_id, f"the data cannot be used: {message}")
-            return True
-        if not should_retry(run, cause, message, self._sweep.max_failures):
-            return False
-        if is_storage_error(message):  # stays open: it is run again when the disk is well
-            self._leave_open(trial_id, f"{self._folder} cannot be written: {message}")
-            return True
-        del self._trials[trial_id]
-        self._steps.pop(trial_id, None)
-        self.search.requeue(run, cause, message)
-        self.rounds.requeue(number)
-        return True
+        own = (trial.value for trial in history.suggested if trial.value is not None)
+        return any(history.score(value) >= history.score(target) for value in own)
 
     def _lacks_values(self, result: dict[str, Any]) -> bool:
         """Whether trials end without the metric and none ever had it: not the config's fault.
@@ -292,38 +311,3 @@ class SweepSearch(NasboSearch):
             return False
         n_silent = sum(trial.cause == "no result" for trial in trials)
         return bool(result.get(GIVEN)) or n_silent + 1 >= MAX_SILENT
-
-    def _leave_open(self, trial_id: str, reason: str, state: str = "lost") -> None:
-        """End the sweep for a reason outside of its configs; a resume runs the trial again."""
-        del self._trials[trial_id]
-        self._steps.pop(trial_id, None)
-        self.state, self.reason = state, reason
-
-    def _after_end(self, number: int | None) -> None:
-        """Count failures, and keep checkpoints only of the best."""
-        if number is None:
-            return
-        run = self.search.history.run(number)
-        if run.ending is not None and run.ending.is_failure:
-            self._failures_in_a_row += 1
-            self._last_failure = f"{run.ending} {run.message}".strip()
-        else:
-            self._failures_in_a_row = 0
-        self._kept.add(number)
-        ended = [self.search.history.run(known) for known in self._kept]
-        try:
-            kept = prune_checkpoints(self._folder, ended, self.search.history, self._sweep)
-        except OSError as error:  # the next trial that ends tries again
-            logger.warning("old checkpoints cannot be removed: %s", error)
-        else:
-            self._kept = {run.number for run in kept}
-
-    def _ending(
-        self, result: dict[str, Any] | None, error: bool, last_seen: int
-    ) -> tuple[float | None, str | None]:
-        if result and result.get(CAUSE):
-            return None, str(result[CAUSE])
-        return super()._ending(result, error, last_seen)
-
-    def _message(self, result: dict[str, Any]) -> str:
-        return str(result.get(MESSAGE) or "")

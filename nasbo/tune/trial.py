@@ -7,7 +7,6 @@ import hashlib
 import json
 import math
 import os
-import shutil
 import tempfile
 import threading
 import traceback
@@ -21,11 +20,9 @@ from typing import Any, TextIO
 import ray
 from ray import tune
 
-from nasbo.history import Run, View
-from nasbo.storage.mirror import place_of
 from nasbo.storage.place import Place
-from nasbo.storage.trial_files import TrialFiles, delete_files
-from nasbo.sweep import Sweep, trial_folder, trial_name
+from nasbo.storage.trial_files import TrialFiles
+from nasbo.sweep import trial_folder, trial_name
 from nasbo.trainer import DATA, cause_of, load_trainer
 from nasbo.tune.preparation import prepare_node
 
@@ -71,37 +68,6 @@ def _open_files(task: TrialTask, number: int) -> TrialFiles | None:
     key = hashlib.sha256(task.url.encode()).hexdigest()[:12]
     scratch = Path(tempfile.gettempdir()) / f"nasbo-{os.getuid()}" / key / trial_name(number)
     return TrialFiles(Place(task.url), trial_name(number), scratch)
-
-
-def prune_checkpoints(
-    sweep_folder: str | os.PathLike[str], ended: list[Run], history: View, sweep: Sweep
-) -> list[Run]:
-    """Remove the files ``checkpoint*`` of ended runs but the best; those are returned."""
-    valued = [run for run in ended if run.value is not None]
-    valued.sort(key=lambda run: (-history.score(_value(run, history)), run.number))
-    kept = valued[: sweep.keep_checkpoints]
-    place = place_of(sweep_folder)
-    for run in ended:
-        if run not in kept:
-            for file in trial_folder(sweep_folder, run.number).glob("checkpoint*"):
-                _remove(file)
-            if place is not None:
-                delete_files(place, trial_name(run.number), "checkpoint*")
-    return kept
-
-
-def _value(run: Run, history: View) -> float:
-    """What a run's checkpoint is worth: a repeat counts by itself, a first run by the mean."""
-    trial = history.trial(run.number)
-    value = run.value if run.is_repeat or trial.value is None else trial.value
-    return 0.0 if value is None else value
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)
 
 
 class TuneSession:

@@ -8,19 +8,20 @@ from typing import Any
 
 import pytest
 
-from nasbo.history import Run, Trial
+from nasbo.history import Ending, Run, Trial
 from nasbo.search import Search
+from nasbo.search.retries import RetryPolicy
 from nasbo.storage.mirror import open_mirror
-from nasbo.sweep import Sweep, open_folder, status
+from nasbo.sweep import open_folder, status
+from nasbo.sweeps.policies import prune_checkpoints
 from nasbo.trainer import load_trainer
-from nasbo.tune.endings import LAST_TIMEOUT_FILE, cause_of_loss, should_retry
+from nasbo.tune.endings import LAST_TIMEOUT_FILE, cause_of_loss
 from nasbo.tune.sweep_search import SweepSearch
 from nasbo.tune.trial import (
     TIMEOUT_FILE,
     WORKER_FILE,
     TrialTask,
     TuneSession,
-    prune_checkpoints,
     trial_folder,
 )
 from tests.tune.test_run import make, run, space_file
@@ -153,9 +154,8 @@ def test_pruning_keeps_nothing_if_told_so(tmp_path: Path) -> None:
     steps = file.parent / "checkpoint-100"
     steps.mkdir()
     (steps / "model.pt").touch()
-    sweep = Sweep(space="simulation", trainer="m:f", keep_checkpoints=0)
     ended = search.history.runs
-    assert prune_checkpoints(tmp_path, ended, search.history, sweep) == []
+    assert prune_checkpoints(tmp_path, ended, search.history, 0) == []
     assert not list(file.parent.iterdir())
 
 
@@ -200,6 +200,10 @@ def test_an_attempt_begins_without_the_timeout_of_the_one_before(tmp_path: Path)
     assert not file.exists()
 
 
+def should_retry(run: Run, cause: str, message: str, max_failures: int) -> bool:
+    return RetryPolicy(max_failures)(run, Ending.of(cause), message)
+
+
 def test_machines_are_forgiven_always_and_configs_a_few_times() -> None:
     run = Run(0, 0, retries={"lost": 100})
     assert should_retry(run, "lost", "", 0)
@@ -207,7 +211,7 @@ def test_machines_are_forgiven_always_and_configs_a_few_times() -> None:
     run = Run(0, 0, retries={"lost": 100, "killed": 1})
     assert not should_retry(run, "timeout", "", 1)
     assert should_retry(run, "oom", "", 0)
-    for final in ("diverged", "invalid", "no result", "stopped", ""):
+    for final in ("diverged", "invalid", "no result", "stopped", "paused"):
         assert not should_retry(run, final, "", 9)
 
 

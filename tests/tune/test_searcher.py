@@ -196,7 +196,7 @@ def test_results_are_handled_during_a_long_fit(tmp_path: Path) -> None:
 
     class Watched(NasboSearch):
         def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
-            happened.append(("thinking" if self._is_deciding() else "idle", time.time()))
+            happened.append(("thinking" if self.driver.is_deciding else "idle", time.time()))
             super().on_trial_result(trial_id, result)
 
     def train(config: dict[str, Any]) -> None:

@@ -71,10 +71,10 @@ def test_checkpoints_that_cannot_be_removed_now_are_removed_later(
     with monkeypatch.context() as network:
         network.setattr(place, "sizes", away)
         searcher.search.tell(numbers[0], error="crashed")
-        searcher._after_end(numbers[0])
+        searcher.driver.settle(numbers[0])
     assert "old checkpoints cannot be removed: no route to the bucket" in caplog.text
     searcher.search.tell(numbers[1], error="crashed")
-    searcher._after_end(numbers[1])
+    searcher.driver.settle(numbers[1])
     assert not place.sizes("trials")
 
 

@@ -110,7 +110,7 @@ def test_a_check_that_lacks_its_data_leaves_the_config_to_the_workers(tmp_path: 
     searcher = SweepSearch(sweep, load_space("simulation"), tmp_path, trainer)
     try:
         (one,) = searcher.search.ask(1)
-        assert not searcher._screen(one.first)
+        assert not searcher._refuse(one.first)
         assert one.is_open
     finally:
         searcher.search.close()

@@ -1,0 +1,17 @@
+"""Searches: ask and tell, schedules, and the driver that all who run trainings share."""
+
+from nasbo.search.driver import Decided, Decider, Driver, LocalDecider, Next, Policies, Verdict
+from nasbo.search.schedule import Schedule
+from nasbo.search.search import Search
+
+__all__ = [
+    "Decided",
+    "Decider",
+    "Driver",
+    "LocalDecider",
+    "Next",
+    "Policies",
+    "Schedule",
+    "Search",
+    "Verdict",
+]

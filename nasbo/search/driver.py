@@ -1,0 +1,249 @@
+"""The driver of a search: which run starts next, and what follows from reports and endings.
+
+The driver knows neither Ray nor machines. Whoever runs trainings asks ``next``, and tells
+``on_report`` and ``on_end``: the loop in one process (``nasbo/loop.py``), the simulated cluster of
+the benchmark, the searcher in a user's own Tuner, and that of a sweep all do the same.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Protocol
+
+from nasbo.history import Ending, Run, Trial
+from nasbo.history import events as ev
+from nasbo.methods import Suggestion
+from nasbo.search.repeats import due_repeats
+from nasbo.search.schedule import Schedule
+from nasbo.search.search import Search
+
+Decided = tuple[list[Suggestion], float]
+"""Suggestions, and the seconds that it took to find them."""
+
+
+class Next(Enum):
+    """What ``Driver.next`` answers where there is no run to start."""
+
+    WAIT = "wait"
+    DONE = "done"
+
+
+class Verdict(Enum):
+    """What a training is told when it reports."""
+
+    GO_ON = "go on"
+    PAUSE = "pause"
+    STOP = "stop"
+
+
+class Decider(Protocol):
+    """Asks the method, here or elsewhere."""
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a decision was begun and not fetched yet."""
+
+    def begin(self, search: Search, n: int) -> None:
+        """Begin to decide on ``n`` configs."""
+
+    def fetch(self, is_idle: bool) -> Decided | None:
+        """The decision, if it is ready; with ``is_idle`` nothing runs, and waiting costs nobody."""
+
+
+class LocalDecider:
+    """Asks the method in this process, at once."""
+
+    def __init__(self) -> None:
+        self._decided: Decided | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        return self._decided is not None
+
+    def begin(self, search: Search, n: int) -> None:
+        self._decided = search.decide(n)
+
+    def fetch(self, is_idle: bool) -> Decided | None:
+        decided, self._decided = self._decided, None
+        return decided
+
+
+@dataclass(frozen=True)
+class Policies:
+    """Small objects that shape what the driver does.
+
+    Attributes:
+        screens: called with a run just before it would start; one that has ended the run itself,
+            without training, says so by ``True``.
+        cost: what a trial will cost, if anybody knows: within a round the most expensive ones
+            start first, so that the slots become free at about the same time.
+        retry: whether a run that ended with a message is begun again.
+        ended: called with each run that has ended, for good.
+    """
+
+    screens: Sequence[Callable[[Run], bool]] = ()
+    cost: Callable[[Trial], float] = lambda trial: 0.0
+    retry: Callable[[Run, Ending, str], bool] = lambda run, ending, message: False
+    ended: Sequence[Callable[[Run], object]] = ()
+
+
+class Driver:
+    """Decides what runs next.
+
+    Args:
+        search: the history; runs that are open in it come first.
+        schedule: when to decide on how many.
+        decider: asks the method; by default here, at once.
+        policies: screens, retries and the like.
+    """
+
+    def __init__(
+        self,
+        search: Search,
+        schedule: Schedule,
+        decider: Decider | None = None,
+        policies: Policies | None = None,
+    ) -> None:
+        self.search, self.schedule = search, schedule
+        self.running: set[int] = set()
+        self._decider: Decider = decider or LocalDecider()
+        self._policies = policies or Policies()
+        self._waiting: deque[int] = deque()
+        self._unseen: list[int] = []
+        self.queue(search.history.open_numbers)
+
+    # What whoever runs trainings calls
+
+    def next(self, slots: int | None = None) -> Run | Next:
+        """The run to start now; it is noted as started.
+
+        Args:
+            slots: how many runs there can be at once; ``None`` if nobody knows.
+        """
+        self._decide(slots)
+        if slots is not None and len(self.running) >= slots:
+            return Next.WAIT
+        run = self.next_waiting()
+        if run is None:
+            return Next.DONE if self.is_done and not self.running else Next.WAIT
+        self.search.start(run)
+        self.running.add(run.number)
+        return run
+
+    def on_report(
+        self, run: int, step: int, value: float | None, metrics: Mapping[str, Any]
+    ) -> Verdict:
+        """Note a measurement of a run; whether it is to go on."""
+        self.search.report(run, step, value, metrics)
+        return Verdict.GO_ON
+
+    def on_end(
+        self,
+        run: int,
+        value: float | None = None,
+        *,
+        error: str | None = None,
+        metrics: Mapping[str, Any] | None = None,
+        message: str = "",
+        step: int = 0,
+    ) -> bool:
+        """Note how a run ended, as ``Search.tell`` does; whether it is begun again."""
+        self.running.discard(run)
+        if error is not None:
+            ending = Ending.of(error)
+            if self._policies.retry(self.search.history.run(run), ending, message):
+                self.search.requeue(run, error, message)
+                self._waiting.appendleft(run)
+                return True
+        self.search.tell(run, value, error=error, metrics=metrics, message=message, step=step)
+        self.settle(run)
+        return False
+
+    def leave_open(self, run: int) -> None:
+        """A run broke off for a reason outside of it: it stays open, for a resume."""
+        self.running.discard(run)
+
+    # What there is to do
+
+    @property
+    def left(self) -> int | None:
+        """How many configs of the budget have not been decided on."""
+        budget = self.schedule.budget
+        return None if budget is None else max(budget - self.search.history.n_suggested, 0)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether everything has been handed out."""
+        return not self._waiting and (self.left == 0 or self.search.history.is_exhausted)
+
+    @property
+    def is_deciding(self) -> bool:
+        """Whether the method has been asked and has not answered yet."""
+        return self._decider.is_busy
+
+    def wanted(self, slots: int | None) -> int:
+        """How many configs the method should decide on now; 0 for none."""
+        history = self.search.history
+        if self._waiting or self._repeat() or history.is_exhausted or self.left == 0:
+            return 0
+        n = self.schedule.size(history, slots)
+        return n if self.left is None else min(n, self.left)
+
+    def add(self, suggestions: list[Suggestion], seconds: float, unseen: Sequence[int]) -> None:
+        """Queue what the method decided; nothing at all means that the space is used up."""
+        if not suggestions:
+            self.search.record(ev.Exhausted())
+            return
+        new = self.search.add_round(suggestions, seconds, unseen)
+        self.queue([trial.id for trial in new])
+
+    def queue(self, numbers: Sequence[int]) -> None:
+        """Have runs wait for a slot, the most expensive first."""
+        trial, cost = self.search.history.trial, self._policies.cost
+        self._waiting.extend(sorted(numbers, key=lambda n: (-cost(trial(n)), n)))
+
+    def forget(self, numbers: Collection[int]) -> None:
+        """Leave runs out of the queue that somebody else holds."""
+        self._waiting = deque(number for number in self._waiting if number not in numbers)
+
+    def settle(self, run: int) -> None:
+        """Call those who wait for runs that have ended."""
+        ended = self.search.history.run(run)
+        for call in self._policies.ended:
+            call(ended)
+
+    def _decide(self, slots: int | None) -> None:
+        """Fetch a decision that is ready; begin one that is due."""
+        if self._decider.is_busy:
+            self._fetch()
+        n = 0 if self._decider.is_busy else self.wanted(slots)
+        if n:
+            self._unseen = self.search.history.open_numbers
+            self._decider.begin(self.search, n)
+            self._fetch()
+
+    def _fetch(self) -> None:
+        decided = self._decider.fetch(is_idle=not self.running)
+        if decided is not None:
+            self.add(*decided, self._unseen)
+
+    def next_waiting(self) -> Run | None:
+        """The next run of the queue that no screen ends."""
+        while self._waiting:
+            run = self.search.history.run(self._waiting.popleft())
+            if run.is_open and not any(screen(run) for screen in self._policies.screens):
+                return run
+        return None
+
+    def _repeat(self) -> bool:
+        """Queue repeats of the best configs where they are due: when a round is over, or at once.
+
+        The next round waits for them, so that the method sees their means.
+        """
+        history = self.search.history
+        due = due_repeats(history) if self.schedule.is_due(history) else []
+        self.queue([run.number for run in self.search.repeat(*due)])
+        return bool(due)

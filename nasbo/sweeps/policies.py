@@ -1,0 +1,150 @@
+"""Policies of a sweep: screening before training, checkpoints to keep, and when to give up."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from pathlib import Path
+
+from nasbo.history import Run, Trial, View
+from nasbo.limits import Limits
+from nasbo.search import Search
+from nasbo.storage.mirror import place_of
+from nasbo.storage.trial_files import delete_files
+from nasbo.sweep import Sweep, trial_folder, trial_name
+from nasbo.trainer import DATA, Trainer, cause_of
+
+logger = logging.getLogger(__name__)
+
+
+class Screening:
+    """Ends runs of invalid configs and of known networks, so that no worker is used for them.
+
+    Args:
+        search: of the sweep.
+        sweep: its settings.
+        trainer: may refuse configs, and may say which of them train the same network.
+        limits: constraints of the sweep.
+    """
+
+    def __init__(
+        self, search: Search, sweep: Sweep, trainer: Trainer, limits: Limits | None
+    ) -> None:
+        self._search, self._trainer, self._limits = search, trainer, limits
+        self._options = sweep.trainer_options
+        self._fingerprints: dict[str, int] = {}
+        for trial in search.history.suggested if trainer.fingerprint is not None else ():
+            if trial.state == "finished" and (key := self._fingerprint(trial)) is not None:
+                self._fingerprints.setdefault(key, trial.id)
+
+    def refuse(self, run: Run) -> bool:
+        """End a run whose config breaks a constraint, or that the trainer's check refuses."""
+        config = self._search.history.trial(run.number).config
+        broken = self._limits.violation(config) if self._limits else None
+        if broken is not None:
+            self._search.tell(run, error="invalid", message=f"constraint: {broken}")
+            return True
+        try:
+            self._trainer.check_config(config, self._options)
+        except Exception as error:  # a user's function may raise anything
+            cause = cause_of(error)
+            if cause == DATA:  # what the driver lacks its workers may have
+                return False
+            cause = "invalid" if cause == "crashed" else cause
+            self._search.tell(run, error=cause, message=f"{type(error).__name__}: {error}")
+            return True
+        return False
+
+    def answer(self, run: Run) -> bool:
+        """End a run with the result of a trial that trained the same network."""
+        trial = self._search.history.trial(run.number)
+        key = None if run.is_repeat else self._fingerprint(trial)
+        if key is None:
+            return False
+        twin = self._search.history.trial(self._fingerprints.setdefault(key, trial.id))
+        if twin.state == "failed":
+            self._fingerprints[key] = trial.id
+        if twin.id == trial.id or twin.state != "finished":
+            return False
+        self._search.answer(trial, twin)
+        return True
+
+    def _fingerprint(self, trial: Trial) -> str | None:
+        """What tells networks apart, where the trainer says it; without it a config is trained."""
+        if self._trainer.fingerprint is None:
+            return None
+        try:
+            return self._trainer.fingerprint(trial.config)
+        except Exception as error:  # a user's function may raise anything
+            logger.info("no fingerprint known of trial %s: %s", trial.id, error)
+            return None
+
+
+class Checkpoints:
+    """Keeps the files ``checkpoint*`` of runs that go on and of the best that have ended."""
+
+    def __init__(self, folder: Path, history: View, n_kept: int) -> None:
+        self._folder, self._history, self._n_kept = folder, history, n_kept
+        self._numbers = {trial.id for trial in history.suggested if not trial.is_open}
+
+    def __call__(self, run: Run) -> None:
+        """Remove what need not be kept now that a run has ended."""
+        self._numbers.add(run.number)
+        ended = [self._history.run(number) for number in self._numbers]
+        try:
+            kept = prune_checkpoints(self._folder, ended, self._history, self._n_kept)
+        except OSError as error:  # the next run that ends tries again
+            logger.warning("old checkpoints cannot be removed: %s", error)
+        else:
+            self._numbers = {one.number for one in kept}
+
+
+def prune_checkpoints(folder: Path, ended: list[Run], history: View, n_kept: int) -> list[Run]:
+    """Remove the files ``checkpoint*`` of ended runs but the best; those are returned."""
+    valued = [run for run in ended if run.value is not None]
+    valued.sort(key=lambda run: (-history.score(_value(run, history)), run.number))
+    kept = valued[:n_kept]
+    place = place_of(folder)
+    for run in ended:
+        if run not in kept:
+            for file in trial_folder(folder, run.number).glob("checkpoint*"):
+                _remove(file)
+            if place is not None:
+                delete_files(place, trial_name(run.number), "checkpoint*")
+    return kept
+
+
+def _value(run: Run, history: View) -> float:
+    """What a run's checkpoint is worth: a repeat counts by itself, a first run by the mean."""
+    trial = history.trial(run.number)
+    value = run.value if run.is_repeat or trial.value is None else trial.value
+    return 0.0 if value is None else value
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+class FailuresInARow:
+    """Counts failures one after the other, and remembers the last one."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self.count, self._last = most, 0, ""
+
+    def __call__(self, run: Run) -> None:
+        """Take in a run that has ended."""
+        if run.ending is not None and run.ending.is_failure:
+            self.count += 1
+            self._last = f"{run.ending} {run.message}".strip()
+        else:
+            self.count = 0
+
+    @property
+    def problem(self) -> str:
+        """Why the sweep is to end; "" as long as it may go on."""
+        if self.count < self._most:
+            return ""
+        return f"{self.count} trials failed one after the other; the last one: {self._last}"
