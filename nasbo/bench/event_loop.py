@@ -50,7 +50,7 @@ def measure_event_loop(fit_s: float = 10.0, period_s: float = 0.5) -> LoopDelay:
         delays: list[float] = []  # noqa: RUF012 - read after the run
 
         def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
-            if self._is_deciding():
+            if self.driver.is_deciding:
                 Watched.delays.append(time.time() - float(result["reported_at"]))
             super().on_trial_result(trial_id, result)
 

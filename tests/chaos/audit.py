@@ -73,7 +73,7 @@ def audit(witness: Witness, n_trials: int, expected: list[Any] | None) -> Audit:
     """Judge a sweep that has come to its end."""
     history = witness.look()
     events = read_events(witness.folder / JOURNAL_FILE)
-    ends = Counter(e["trial"] for e in events if e["event"] in ("finished", "failed"))
+    ends = Counter(e["run"] for e in events if e["event"] == "ended")
     configs = [trial.config for trial in history.trials]
     is_exact = history.n_ended == history.n_suggested == n_trials
     return Audit(

@@ -179,9 +179,9 @@ def attempts(events: list[dict[str, Any]]) -> list[tuple[float, float]]:
     found = []
     for item in events:
         if item["event"] == "started":
-            begun[item["trial"]] = item["time"]
-        elif item["event"] in ("finished", "failed", "requeued"):
-            found.append((begun.pop(item["trial"]), item["time"]))
+            begun[item["run"]] = item["time"]
+        elif item["event"] in ("ended", "requeued"):
+            found.append((begun.pop(item["run"]), item["time"]))
     return found
 
 

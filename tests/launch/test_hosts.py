@@ -78,7 +78,7 @@ def check_other_versions(scenario: Scenario, folder: Path) -> None:
 
 def ends(scenario: Scenario) -> dict[int, int]:
     events = read_events(scenario.folder / JOURNAL_FILE)
-    return dict(Counter(item["trial"] for item in events if item["event"] == "finished"))
+    return dict(Counter(item["run"] for item in events if item.get("ending") == "finished"))
 
 
 def test_shares_and_overlaps_are_counted() -> None:

@@ -89,9 +89,7 @@ def test_killed_three_times_nothing_acknowledged_is_lost(
     _, history = read_history(mirror)
     assert history.n_ended == history.n_suggested == N_TRIALS
     assert {trial.state for trial in history.trials} == {"finished"}
-    ends = Counter(
-        e["trial"] for e in read_events(mirror / JOURNAL_FILE) if e["event"] == "finished"
-    )
+    ends = Counter(e["run"] for e in read_events(mirror / JOURNAL_FILE) if e["event"] == "ended")
     assert set(ends.values()) == {1}
     check_checkpoints(Place(url))
     stored = Place(url).sizes("")
