@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+import nasbo
 from nasbo import Search, load_space, run_loop
 from nasbo.cli import cli
 from nasbo.sweep import make_sweep
@@ -73,3 +75,14 @@ def test_links_lead_somewhere_and_pictures_are_small(file: str) -> None:
         assert target.exists(), f"{file} links to {link}"
         assert target.suffix not in (".png", ".webp") or target.stat().st_size < 150_000
     assert links or file == "search_spaces/README.md"
+
+
+def test_the_sweep_object_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    example = next(block for block in blocks("python") if "load_sweep" in block)
+    fixture = Path(__file__).with_name("fixtures") / "journals" / "reports"
+    shutil.copytree(fixture, tmp_path / "runs" / "first")
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"nasbo": nasbo}
+    exec(compile(example, "README.md", "exec"), names)
+    assert len(names["trials"]) == 4  # type: ignore[arg-type]
+    assert len(names["reports"]) == 16  # type: ignore[arg-type]
