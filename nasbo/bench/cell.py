@@ -18,8 +18,9 @@ from nasbo.bench.problem import Problem
 from nasbo.bench.spec import MethodSpec, parse_method
 from nasbo.bench.version import method_version
 from nasbo.errors import NasboError
-from nasbo.history import History, Trial, config_key
+from nasbo.history import History, Trial
 from nasbo.methods.base import Suggestion, design_size, draw_anywhere
+from nasbo.methods.exclusion import Excluded
 from nasbo.methods.random import RandomSearch
 from nasbo.search import Search
 from nasbo.space import Space
@@ -94,10 +95,10 @@ def initial_design(space: Space, seed: int, size: int | None = None) -> list[Sug
     """The configs that every method starts from; a function of the space and the seed."""
     if size is None:
         return RandomSearch(space, seed).suggest(History(space), design_size(space))
-    rng, taken = np.random.default_rng([seed, 0]), set[str]()
+    rng, taken = np.random.default_rng([seed, 0]), Excluded()
     chosen: list[Suggestion] = []
     while len(chosen) < size and (config := draw_anywhere(space, taken, rng)) is not None:
-        taken.add(config_key(config))
+        taken.add(config)
         chosen.append(Suggestion(config, "design"))
     return chosen
 

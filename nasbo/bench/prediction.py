@@ -26,6 +26,7 @@ from nasbo.history.data import Data
 from nasbo.methods import Method
 from nasbo.methods.attnbo import AttnBO
 from nasbo.methods.base import Task, design_size
+from nasbo.methods.exclusion import Excluded
 from nasbo.methods.modelled import SurrogateMethod
 from nasbo.space import Subspace
 from nasbo.surrogates.base import FitError, Surrogate, batches_of
@@ -203,7 +204,7 @@ def _surrogate(method: Method, label: str, seed: int) -> Surrogate:
     if not isinstance(method, SurrogateMethod):
         raise NasboError(f"{label} has no surrogate whose predictions could be scored")
     rng = np.random.default_rng(seed)
-    return method.make_surrogate(Task(method.space, [], [], set(), 1, rng, seed))
+    return method.make_surrogate(Task(method.space, [], [], Excluded(), 1, rng, seed))
 
 
 def _fit_and_score(surrogate: Surrogate, observed: Data, held_out: Data, label: str) -> Quality:

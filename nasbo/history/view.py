@@ -50,7 +50,12 @@ class View:
 
     def trial(self, number: int) -> Trial:
         """The trial of a number, its own or that of one of its runs."""
-        raise NotImplementedError
+        return self._by_run[number]
+
+    @cached_property
+    def _by_run(self) -> dict[int, Trial]:
+        """For views that do not change."""
+        return {run.number: trial for trial in self.trials for run in trial.runs}
 
     def run(self, number: int) -> Run:
         """The run of a number."""
@@ -177,10 +182,3 @@ class Snapshot(View):
         self.last_time = history.last_time
         self.rounds, self.gaps = tuple(history.rounds), tuple(history.gaps)
         self.trials = tuple(history.trials)
-
-    def trial(self, number: int) -> Trial:
-        return self._by_run[number]
-
-    @cached_property
-    def _by_run(self) -> dict[int, Trial]:
-        return {run.number: trial for trial in self.trials for run in trial.runs}

@@ -21,7 +21,7 @@ from nasbo.acquisition.neighbours import Values, complete, structural_neighbours
 from nasbo.history.data import Data
 from nasbo.methods.ascent import Score, box_of, evaluate, maximise_score
 from nasbo.methods.base import Task
-from nasbo.methods.modelled import IsTaken, SurrogateMethod, Taken, best_by_ei
+from nasbo.methods.modelled import BatchExclusion, IsTaken, SurrogateMethod, best_by_ei
 from nasbo.methods.options import check_choice
 from nasbo.space import Parameter, Space, Subspace
 from nasbo.surrogates.add_tree import AddTreeGP
@@ -78,7 +78,7 @@ class AddTree(SurrogateMethod):
         if self.acquisition == "ei":
             return best_by_ei(surrogate, observations, task)
         chosen: list[Found] = []
-        is_taken = Taken(task)
+        is_taken = BatchExclusion(task)
         model = cast(AddTreeGP, surrogate)
         while len(chosen) < task.n:
             bounds = VertexBounds(model, observations, task.rng)

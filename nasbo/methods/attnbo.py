@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from nasbo.acquisition import ACQUISITIONS, Acquisition, Chooser, Found, default_acquisition
 from nasbo.errors import NasboError
-from nasbo.history import config_key
 from nasbo.methods.base import Method, Suggestion, Task
 from nasbo.methods.modelled import NOTHING, expectation, prediction
 from nasbo.methods.options import check_choice, check_count
@@ -126,7 +125,7 @@ class AttnBO(Method):
         surrogate = surrogate.with_pending(running, places)
 
         def is_taken(subspace: Subspace, x: Array) -> bool:
-            return config_key(subspace.decode(x)) in task.taken
+            return subspace.decode(x) in task.taken
 
         chooser = Chooser(
             self.space, observations, task.rng, is_taken, running, places, self._visit_every

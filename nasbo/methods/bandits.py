@@ -18,7 +18,7 @@ from nasbo.acquisition.maximise import Starts, starting_rows
 from nasbo.history.data import Data
 from nasbo.methods.ascent import maximise_score
 from nasbo.methods.base import Task
-from nasbo.methods.modelled import IsTaken, SurrogateMethod, Taken
+from nasbo.methods.modelled import BatchExclusion, IsTaken, SurrogateMethod
 from nasbo.space import Subspace
 from nasbo.surrogates.base import Surrogate
 from nasbo.surrogates.independent import IndependentGPs, SubspaceGP
@@ -50,7 +50,7 @@ class BanditsBO(SurrogateMethod):
 
     def choose(self, surrogate: Surrogate, observations: Data, task: Task) -> list[Found]:
         arms = cast(IndependentGPs, surrogate)
-        is_taken = Taken(task)
+        is_taken = BatchExclusion(task)
         chosen: list[Found] = []
         while len(chosen) < task.n:
             found = self._pull(arms, observations, task, is_taken)

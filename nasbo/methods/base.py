@@ -13,9 +13,9 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from nasbo.feasibility import Region, failing_regions
-from nasbo.history import PREDICTION, History, Source, Trial, config_key
+from nasbo.history import PREDICTION, History, Source, Trial
 from nasbo.history.data import Data
-from nasbo.methods.taken import Taken, limits_of, n_draws
+from nasbo.methods.exclusion import Excluded
 from nasbo.space import Config, Space, Subspace
 
 logger = logging.getLogger(__name__)
@@ -52,8 +52,8 @@ class Task:
         rows: (trial, score) in the order of the trial numbers, larger scores are better.
         pending: configs without a score: those that run, and those that failed in a way that
             says nothing of them but that they were tried.
-        taken: keys of all configs ever suggested or observed: none of them is wanted again.
-            Configs outside the limits of the search count as taken, too.
+        taken: configs that are not wanted: all that were suggested or observed, and those outside
+            the limits of the search.
         n: how many configs are wanted.
         rng: random numbers of this suggestion; a function of the seed and the count so far.
         torch_seed: the same for torch.
@@ -62,7 +62,7 @@ class Task:
     space: Space
     rows: list[tuple[Trial, float]]
     pending: list[Config]
-    taken: set[str]
+    taken: Excluded
     n: int
     rng: Generator
     torch_seed: int
@@ -74,7 +74,7 @@ class Task:
 
     def _allows(self) -> Callable[[Subspace, NDArray[np.float64]], bool] | None:
         """Whether a place is inside the limits, for those who look for places to start from."""
-        if (allows := limits_of(self.taken)) is None:
+        if (allows := self.taken.allows) is None:
             return None
         return lambda subspace, x: allows(subspace.decode(x))
 
@@ -109,10 +109,10 @@ class Method(ABC):
         """
         rng = np.random.default_rng([self.seed, history.n_suggested])
         regions = failing_regions(history)
-        taken = Taken(history.keys, _outside(self.space, regions, self.limits))
+        taken = Excluded(history.keys, _outside(self.space, regions, self.limits))
         chosen = self._design(history, n, taken, rng)
         chosen += self._probes(history, regions, n - len(chosen), rng)
-        taken.update(config_key(probe.config) for probe in chosen)
+        taken.add(*(probe.config for probe in chosen))
         missing = n - len(chosen)
         if missing <= 0:
             return chosen
@@ -129,7 +129,7 @@ class Method(ABC):
             chosen += [replace(one, info=_in_metric_units(one.info, history)) for one in fresh]
         chosen += self._fill(n - len(chosen), taken, rng, "fallback", reason)
         if regions and len(chosen) < n:  # nothing else is left
-            taken = Taken(taken, self.limits)
+            taken = taken.with_limits(self.limits)
             chosen += self._fill(n - len(chosen), taken, rng, "fallback", "only failing regions")
         return chosen
 
@@ -137,14 +137,14 @@ class Method(ABC):
         self, history: History, regions: list[Region], n: int, rng: Generator
     ) -> list[Suggestion]:
         """A config of each failing region that is due, at most ``n``: it may work by now."""
-        taken = Taken(history.keys, self.limits)
+        taken = Excluded(history.keys, self.limits)
         due = [region for region in regions if region.next_probe <= len(history.rounds)]
         probes = []
         for region in due[: max(n, 0)]:
             home = region.failed[int(rng.integers(len(region.failed)))].subspace
             config = draw(self.space.subspace(home), taken, rng, region.contains)
             if config is not None:
-                taken.add(config_key(config))
+                taken.add(config)
                 probes.append(Suggestion(config, "probe", {"reason": f"probe of {region}"}))
         return probes
 
@@ -157,7 +157,7 @@ class Method(ABC):
             return [], f"{type(error).__name__}: {error}"[:300]
 
     def _design(
-        self, history: History, n: int, taken: set[str], rng: Generator
+        self, history: History, n: int, taken: Excluded, rng: Generator
     ) -> list[Suggestion]:
         chosen: list[Suggestion] = []
         counts = history.design_counts()
@@ -168,16 +168,16 @@ class Method(ABC):
             if len(chosen) == n:
                 break
             config, info = draw(subspace, taken, rng), {}
-            if config is None and limits_of(taken) is not None:
+            if config is None and taken.allows is not None:
                 # The subspace has nothing inside the limits: its place goes to another one.
                 config, info = draw_anywhere(self.space, taken, rng), {"instead_of": subspace.index}
             if config is not None:
-                taken.add(config_key(config))
+                taken.add(config)
                 chosen.append(Suggestion(config, "design", info))
         return chosen
 
     def _fill(
-        self, n: int, taken: set[str], rng: Generator, source: Source, reason: str
+        self, n: int, taken: Excluded, rng: Generator, source: Source, reason: str
     ) -> list[Suggestion]:
         """Uniform configs, for whatever the method itself could not give."""
         chosen: list[Suggestion] = []
@@ -186,7 +186,7 @@ class Method(ABC):
             config = draw_anywhere(self.space, taken, rng)
             if config is None:
                 break
-            taken.add(config_key(config))
+            taken.add(config)
             chosen.append(Suggestion(config, source, dict(info)))
         return chosen
 
@@ -224,32 +224,32 @@ def design_size(space: Space) -> int:
 
 def draw(
     subspace: Subspace,
-    taken: set[str],
+    taken: Excluded,
     rng: Generator,
     is_wanted: Callable[[Subspace, Config], bool] = lambda subspace, config: True,
 ) -> Config | None:
     """A uniform untried config of a subspace; ``None`` when there is none left."""
-    for _ in range(n_draws(taken, _DRAWS)):
+    for _ in range(taken.n_draws(_DRAWS)):
         config = subspace.sample_config(rng)
-        if config_key(config) not in taken and is_wanted(subspace, config):
+        if config not in taken and is_wanted(subspace, config):
             return config
     if subspace.n_configs is None or subspace.n_configs > _ENUMERABLE:
         return None
     configs = (c for c in subspace.all_configs() if is_wanted(subspace, c))
-    untried = [c for c in configs if config_key(c) not in taken]
+    untried = [c for c in configs if c not in taken]
     return untried[int(rng.integers(len(untried)))] if untried else None
 
 
-def draw_anywhere(space: Space, taken: set[str], rng: Generator) -> Config | None:
+def draw_anywhere(space: Space, taken: Excluded, rng: Generator) -> Config | None:
     """A config, uniform over subspaces, then inside; ``None`` when all have been tried."""
     usual = _DRAWS if space.is_listable else 50 * _DRAWS
-    for _ in range(n_draws(taken, usual, is_everywhere=True)):
+    for _ in range(taken.n_draws(usual, is_everywhere=True)):
         config = space.sample(rng)
-        if config_key(config) not in taken:
+        if config not in taken:
             return config
     if not space.is_listable:
         return None
-    for index in rng.permutation(space.n_subspaces)[: _FEW if limits_of(taken) else None]:
+    for index in rng.permutation(space.n_subspaces)[: _FEW if taken.allows else None]:
         untried = draw(space.subspace(int(index)), taken, rng)
         if untried is not None:
             return untried
@@ -265,11 +265,10 @@ def open_places(space: Space, counts: dict[int, int]) -> list[tuple[int, Subspac
     return sorted(places, key=lambda place: (place[0], place[1].index))
 
 
-def _fresh(proposed: list[Suggestion], taken: set[str], n: int) -> list[Suggestion]:
+def _fresh(proposed: list[Suggestion], taken: Excluded, n: int) -> list[Suggestion]:
     chosen: list[Suggestion] = []
     for suggestion in proposed:
-        key = config_key(suggestion.config)
-        if key not in taken and len(chosen) < n:
-            taken.add(key)
+        if suggestion.config not in taken and len(chosen) < n:
+            taken.add(suggestion.config)
             chosen.append(suggestion)
     return chosen

@@ -14,11 +14,10 @@ from nasbo.acquisition import Found, log_ei
 from nasbo.acquisition.box import Box
 from nasbo.acquisition.improvement import score_rows
 from nasbo.acquisition.neighbours import structural_neighbours
-from nasbo.history import config_key
 from nasbo.history.data import Data
 from nasbo.methods.ascent import maximise_score
 from nasbo.methods.base import Method, Suggestion, Task, draw_anywhere
-from nasbo.methods.modelled import IsTaken, Taken
+from nasbo.methods.modelled import BatchExclusion, IsTaken
 from nasbo.methods.options import check_count
 from nasbo.methods.trust_region import Rules, Run, TrustRegion, begin, count_choices, replay
 from nasbo.space import Config, Space, Subspace
@@ -76,13 +75,13 @@ class Casmopolitan(Method):
     def propose(self, task: Task) -> list[Suggestion]:
         owners = [trial.info.get("run") for trial, _ in task.rows]
         runs = replay([score for _, score in task.rows], self.rules, owners)
-        is_taken = Taken(task)
+        is_taken = BatchExclusion(task)
         chosen = self._of_run(runs, task, is_taken)
         while len(chosen) < task.n:
             # Nothing untried is left in the region: the next run begins, and says so in its info.
             runs = [*runs, begin(self.rules)]
             taken = task.taken.copy()
-            taken.update(config_key(one.config) for one in chosen)
+            taken.add(*(one.config for one in chosen))
             rest = replace(task, n=task.n - len(chosen), taken=taken)
             more = self._restart(runs, rest, is_taken)
             if not more:
@@ -90,7 +89,9 @@ class Casmopolitan(Method):
             chosen += more
         return chosen
 
-    def _of_run(self, runs: Sequence[Run], task: Task, is_taken: Taken) -> list[Suggestion]:
+    def _of_run(
+        self, runs: Sequence[Run], task: Task, is_taken: BatchExclusion
+    ) -> list[Suggestion]:
         """Configs of the present run, as many as its region has."""
         seen = task.data.take(runs[-1].rows)
         if len(seen) == 0:
@@ -108,7 +109,7 @@ class Casmopolitan(Method):
         region: TrustRegion,
         seen: Data,
         task: Task,
-        is_taken: Taken,
+        is_taken: BatchExclusion,
         info: dict[str, float],
     ) -> list[Suggestion]:
         """Configs of the largest log-EI inside the region; earlier ones count as pending."""
@@ -130,7 +131,7 @@ class Casmopolitan(Method):
         return chosen
 
     def _begin(
-        self, region: TrustRegion, task: Task, is_taken: Taken, info: dict[str, float]
+        self, region: TrustRegion, task: Task, is_taken: BatchExclusion, info: dict[str, float]
     ) -> list[Suggestion]:
         """Configs drawn inside the region of a run that has just begun."""
         chosen: list[Suggestion] = []
@@ -143,7 +144,9 @@ class Casmopolitan(Method):
                 chosen.append(Suggestion(subspace.decode(x), "model", dict(info)))
         return chosen
 
-    def _restart(self, runs: Sequence[Run], task: Task, is_taken: Taken) -> list[Suggestion]:
+    def _restart(
+        self, runs: Sequence[Run], task: Task, is_taken: BatchExclusion
+    ) -> list[Suggestion]:
         """The config of the largest UCB under the global GP, then some around it."""
         model = self._global_model(runs, task.data)
         places = [_place(self.space, self.space.sample(task.rng)) for _ in range(N_RESTART)]

@@ -6,8 +6,9 @@ from numpy.random import Generator
 
 from nasbo.acquisition.neighbours import complete, values_of
 from nasbo.errors import NasboError
-from nasbo.history import Trial, config_key
+from nasbo.history import Trial
 from nasbo.methods.base import Method, Suggestion, Task, draw_anywhere
+from nasbo.methods.exclusion import Excluded
 from nasbo.methods.options import check_count
 from nasbo.space import Config, Space
 
@@ -59,17 +60,17 @@ class Evolution(Method):
                 if config is None:
                     break
                 suggestion = Suggestion(config, "model", {"parent": None})
-            taken.add(config_key(suggestion.config))
+            taken.add(suggestion.config)
             chosen.append(suggestion)
         return chosen
 
-    def _child(self, task: Task, taken: set[str]) -> Suggestion | None:
+    def _child(self, task: Task, taken: Excluded) -> Suggestion | None:
         """A mutation that was not tried before; ``None`` where none was met."""
         alive = task.rows[-self.population :]
         for _ in range(_TRIES):
             parent = _winner(alive, min(self.tournament, len(alive)), task.rng)
             config = mutate(self.space, parent.config, task.rng)
-            if config_key(config) not in taken:
+            if config not in taken:
                 return Suggestion(config, "model", {"parent": parent.id})
         return None
 

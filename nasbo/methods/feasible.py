@@ -9,7 +9,7 @@ import numpy as np
 from nasbo.errors import NasboError
 from nasbo.limits import MAX_DRAWS, Limits
 from nasbo.methods.base import draw_anywhere
-from nasbo.methods.taken import Taken
+from nasbo.methods.exclusion import Excluded
 from nasbo.space import Config, Space
 
 _SHOWN = 200
@@ -21,7 +21,7 @@ def first_allowed(space: Space, limits: Callable[[Config], bool]) -> Config:
     Raises:
         NasboError: none of ``MAX_DRAWS`` drawn configs is inside; the message has the values seen.
     """
-    config = draw_anywhere(space, Taken((), limits), np.random.default_rng(0))
+    config = draw_anywhere(space, Excluded((), limits), np.random.default_rng(0))
     if config is None:
         raise NasboError(
             f"no config keeps to the constraints: none of {MAX_DRAWS:,} drawn ones did"

@@ -20,7 +20,7 @@ from nasbo.acquisition import Found, maximise_per_subspace
 from nasbo.acquisition.choose import MAX_VISITED_SUBSPACES
 from nasbo.acquisition.maximise import Batch
 from nasbo.acquisition.sampled import promising_subspaces
-from nasbo.history import PREDICTION, config_key
+from nasbo.history import PREDICTION
 from nasbo.history.data import Data
 from nasbo.methods.base import Method, Suggestion, Task
 from nasbo.space import Subspace
@@ -87,7 +87,7 @@ def best_by_ei(surrogate: Surrogate, observations: Data, task: Task) -> list[Fou
     Each pass maximises log-EI in every subspace, or in promising ones where there are too many.
     """
     chosen: list[Found] = []
-    is_taken = Taken(task)
+    is_taken = BatchExclusion(task)
     while len(chosen) < task.n:
         subspaces = visited_subspaces(surrogate, observations, task)
         found = maximise_per_subspace(surrogate, subspaces, observations, task.rng, is_taken)
@@ -111,11 +111,11 @@ def visited_subspaces(surrogate: Surrogate, observations: Data, task: Task) -> l
     return promising_subspaces(surrogate, space, observations, task.rng, wanted)
 
 
-class Taken:
+class BatchExclusion:
     """Whether a config must not be suggested: known before, or close to a running or added one."""
 
     def __init__(self, task: Task) -> None:
-        self._keys = task.taken.copy()
+        self._excluded = task.taken.copy()
         places = pending_places(task)
         self._batch = Batch(self._is_known, [s for s, _ in places], [x for _, x in places])
 
@@ -124,11 +124,11 @@ class Taken:
 
     def add(self, subspace: Subspace, x: Array) -> None:
         """Take one more, and its near-twins."""
-        self._keys.add(config_key(subspace.decode(x)))
+        self._excluded.add(subspace.decode(x))
         self._batch.add(subspace, x)
 
     def _is_known(self, subspace: Subspace, x: Array) -> bool:
-        return config_key(subspace.decode(x)) in self._keys
+        return subspace.decode(x) in self._excluded
 
 
 def pending_places(task: Task) -> list[Place]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from nasbo.history import config_key
 from nasbo.methods.base import Method, Suggestion, Task, draw_anywhere
 
 
@@ -18,6 +17,6 @@ class RandomSearch(Method):
             config = draw_anywhere(self.space, taken, task.rng)
             if config is None:
                 break
-            taken.add(config_key(config))
+            taken.add(config)
             chosen.append(Suggestion(config))
         return chosen

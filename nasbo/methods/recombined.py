@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from numpy.random import Generator
 
 from nasbo.acquisition.neighbours import complete, values_of
-from nasbo.history import config_key
 from nasbo.methods.base import Suggestion, Task
+from nasbo.methods.exclusion import Excluded
 from nasbo.space import Config, Space
 
 TRIES = 20
@@ -33,16 +33,16 @@ def ask_untried(space: Space, task: Task, ask: Callable[[], Config]) -> list[Sug
         if len(chosen) == task.n:
             break
         config = ask()
-        if config_key(config) in taken:
+        if config in taken:
             rejected.append(config)
             continue
-        taken.add(config_key(config))
+        taken.add(config)
         chosen.append(Suggestion(config))
     return chosen + recombined(space, rejected, taken, task.n - len(chosen), task.rng)
 
 
 def recombined(
-    space: Space, rejected: Sequence[Config], taken: set[str], n: int, rng: Generator
+    space: Space, rejected: Sequence[Config], taken: Excluded, n: int, rng: Generator
 ) -> list[Suggestion]:
     """At most ``n`` untried configs of the rejected ones' values, or as few drawn anew as it takes.
 
@@ -68,7 +68,7 @@ def recombined(
         kept = {key: values for key, values in seen.items() if rng.random() >= rate}
         wanted = {key: values[int(rng.integers(len(values)))] for key, values in kept.items()}
         config = complete(space, wanted, rng)
-        if config_key(config) not in taken:
-            taken.add(config_key(config))
+        if config not in taken:
+            taken.add(config)
             chosen.append(Suggestion(config, info={"redrawn": round(rate, 3)}))
     return chosen

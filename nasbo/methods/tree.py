@@ -13,9 +13,9 @@ from nasbo.history.data import Data
 from nasbo.methods.ascent import box_of, maximise_columns
 from nasbo.methods.base import Task
 from nasbo.methods.modelled import (
+    BatchExclusion,
     IsTaken,
     SurrogateMethod,
-    Taken,
     best_by_ei,
     visited_subspaces,
 )
@@ -66,7 +66,7 @@ class Tree(SurrogateMethod):
         if self.acquisition == "full":
             return best_by_ei(surrogate, observations, task)
         chosen: list[Found] = []
-        is_taken = Taken(task)
+        is_taken = BatchExclusion(task)
         model = cast(TreeGP, surrogate)
         while len(chosen) < task.n:
             found = self._two_steps(model, observations, task, is_taken)

@@ -22,6 +22,7 @@ from nasbo.bench.peers.hyperopt import Hyperopt
 from nasbo.bench.spec import parse_method
 from nasbo.history import config_key
 from nasbo.methods.base import Task
+from nasbo.methods.exclusion import Excluded
 from nasbo.search import Search
 from nasbo.space import Space, load_space
 from nasbo.surrogates.base import as_batches, batches_of
@@ -90,7 +91,7 @@ def test_hyperopt_is_told_what_happened(any_space: Space) -> None:
     for trial in search.ask(6):
         search.tell(trial, float(trial.id))
     pending = [trial.config for trial in search.ask(1)]
-    rows, keys = search.history.rows(), set(search.history.keys)
+    rows, keys = search.history.rows(), Excluded(search.history.keys)
     task = Task(any_space, rows, pending, keys, 1, np.random.default_rng(0), 5)
     method = Hyperopt(any_space)
     trials = method._trials(task)
@@ -153,7 +154,7 @@ def test_columns_are_differentiable_in_numbers() -> None:
 def fitted(shape: str, **options: object) -> tuple[HierarchicalSurrogate, Task]:
     space = load_space(SPACES[shape])
     search = search_with("hierarchical", space)
-    task = Task(space, search.history.rows(), [], set(), 1, np.random.default_rng(0), 3)
+    task = Task(space, search.history.rows(), [], Excluded(), 1, np.random.default_rng(0), 3)
     surrogate = HierarchicalGP(space, **options).make_surrogate(task)  # type: ignore[arg-type]
     surrogate.fit(task.data)
     return surrogate, task

@@ -10,6 +10,7 @@ import pytest
 from nasbo.history import config_key
 from nasbo.methods import Method, Suggestion, Task, design_size
 from nasbo.methods.base import MANY_SUBSPACES_DESIGN, draw, draw_anywhere
+from nasbo.methods.exclusion import Excluded
 from nasbo.methods.random import RandomSearch
 from nasbo.search import Search
 from nasbo.space import Config, Space, load_space
@@ -92,7 +93,7 @@ def test_task_tells_rows_pending_and_taken(nested_space: Space) -> None:
     assert task.n == 2
     assert task.pending == [running.config]
     assert [score for _, score in task.rows] == [-float(i) for i in range(8)]
-    assert task.taken == {config_key(trial.config) for trial in search.trials}
+    assert all(trial.config in task.taken for trial in search.trials)
     observations = task.data
     assert len(observations.x) == len(observations.subspaces) == len(observations.scores) == 8
     assert observations.n_design == sum(t.source == "design" for t in search.trials[:8])
@@ -121,12 +122,12 @@ def test_draw_finds_the_last_untried(finite_space: Space) -> None:
     rng = np.random.default_rng(0)
     everything = [c for sub in finite_space.subspaces() for c in sub.all_configs()]
     for missing in everything:
-        taken = {config_key(c) for c in everything if c != missing}
+        taken = Excluded(config_key(c) for c in everything if c != missing)
         assert draw_anywhere(finite_space, taken, rng) == missing
-    assert draw_anywhere(finite_space, {config_key(c) for c in everything}, rng) is None
+    assert draw_anywhere(finite_space, Excluded(map(config_key, everything)), rng) is None
 
 
 def test_draw_gives_up_where_nothing_can_be_enumerated() -> None:
     space = load_space({"n": {"type": "int", "range": [0, 30_000]}})
-    taken = {config_key({"n": n}) for n in range(30_000)}
+    taken = Excluded(config_key({"n": n}) for n in range(30_000))
     assert draw(space.subspace(0), taken, np.random.default_rng(0)) is None

@@ -7,6 +7,7 @@ import pytest
 
 from nasbo.history import config_key
 from nasbo.methods.base import Task
+from nasbo.methods.exclusion import Excluded
 from nasbo.methods.recombined import recombined
 from nasbo.methods.tpe import Tpe
 from nasbo.search import Search
@@ -20,7 +21,7 @@ def told(space: Space, n: int = 30) -> Task:
         search.tell(trial, float(len(str(trial.config))))
     pending = [trial.config for trial in search.ask(2)]
     rows = search.history.rows()
-    return Task(space, rows, pending, set(search.history.keys), 2, np.random.default_rng(0), 5)
+    return Task(space, rows, pending, Excluded(search.history.keys), 2, np.random.default_rng(0), 5)
 
 
 def test_study_holds_results_and_running_configs(any_space: Space) -> None:
@@ -57,10 +58,10 @@ def test_few_configs_inside_the_limits_are_found(multivariate: bool) -> None:
 def test_recombined_configs_are_new_and_made_of_what_was_asked_for(nested_space: Space) -> None:
     rng = np.random.default_rng(0)
     rejected = [nested_space.sample(rng) for _ in range(10)]
-    taken = {config_key(config) for config in rejected}
-    before = set(taken)
+    taken = Excluded(map(config_key, rejected))
+    before = {config_key(config) for config in rejected}
     first, second = (
-        recombined(nested_space, rejected, set(taken), 3, np.random.default_rng(1))
+        recombined(nested_space, rejected, taken.copy(), 3, np.random.default_rng(1))
         for _ in range(2)
     )
     assert first == second

@@ -9,6 +9,7 @@ import torch
 from nasbo.acquisition import log_ei
 from nasbo.methods import make_method
 from nasbo.methods.base import Task
+from nasbo.methods.exclusion import Excluded
 from nasbo.space import load_space
 from nasbo.surrogates.tree import TreeGP
 
@@ -19,7 +20,7 @@ def test_the_path_of_the_largest_path_ei_is_taken() -> None:
     search = searched("tree", 10)
     space = load_space(SMALL)
     rows = search.history.rows()
-    task = Task(space, rows, [], set(search.history.keys), 1, np.random.default_rng(0), 0)
+    task = Task(space, rows, [], Excluded(search.history.keys), 1, np.random.default_rng(0), 0)
     model = TreeGP(space)
     model.fit(task.data)
     grid = torch.cartesian_prod(*[torch.linspace(0, 1, 41, dtype=torch.float64)] * 2)
@@ -44,7 +45,7 @@ def test_full_variant_takes_the_largest_ei_of_all() -> None:
     search = searched("tree", 10)
     space = load_space(SMALL)
     rows = search.history.rows()
-    task = Task(space, rows, [], set(search.history.keys), 1, np.random.default_rng(0), 0)
+    task = Task(space, rows, [], Excluded(search.history.keys), 1, np.random.default_rng(0), 0)
     model = TreeGP(space)
     model.fit(task.data)
     (suggestion,) = make_method("tree", space, acquisition="full").propose(task)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from nasbo.history import config_key
 from nasbo.methods.base import Method, Suggestion, Task
 from nasbo.methods.flattened import FlatParameter, flat_name, flatten, from_flat, levels_of
 from nasbo.methods.optional import import_optional
@@ -39,7 +38,7 @@ class Hyperopt(Method):
 
     def propose(self, task: Task) -> list[Suggestion]:
         trials = self._trials(task)
-        taken = set(task.taken)
+        taken = task.taken.copy()
         chosen: list[Suggestion] = []
         for turn in range(_TRIES * task.n):
             (document,) = self._hyperopt.tpe.suggest(
@@ -51,8 +50,8 @@ class Hyperopt(Method):
                 verbose=False,
             )
             config = self._config(document["misc"]["vals"])
-            if config_key(config) not in taken:
-                taken.add(config_key(config))
+            if config not in taken:
+                taken.add(config)
                 chosen.append(Suggestion(config))
             if len(chosen) == task.n:
                 break
