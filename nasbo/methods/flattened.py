@@ -1,4 +1,4 @@
-"""A space comes in; flat named parameters with their parents go out, for other packages.
+"""Spaces for other packages: flat parameter names with their parents, and configs both ways.
 
 Each parameter has one name per vertex of the tree that holds it, so that exclusive branches may
 have parameters of one name with different ranges.

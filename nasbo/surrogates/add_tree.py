@@ -1,4 +1,4 @@
-"""Data come in; the posterior of the Add-Tree GP, whole and per vertex, goes out."""
+"""The Add-Tree GP, whole and per vertex."""
 
 from __future__ import annotations
 

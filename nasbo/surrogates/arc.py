@@ -1,4 +1,4 @@
-"""Data come in; the posterior of one GP with the arc kernel goes out."""
+"""One GP with the arc kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Data come in; the posterior of the AttnBO paper's attention deep-kernel GP goes out."""
+"""The AttnBO paper's attention deep-kernel GP."""
 
 from __future__ import annotations
 

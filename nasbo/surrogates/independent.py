@@ -1,4 +1,4 @@
-"""Data come in; the posteriors of one GP per subspace, that share nothing, go out."""
+"""One GP per subspace; they share nothing."""
 
 from __future__ import annotations
 

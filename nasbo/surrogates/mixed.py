@@ -1,4 +1,4 @@
-"""Data come in; the posterior of a GP with overlap and Matérn kernels goes out."""
+"""A GP with overlap and Matérn kernels."""
 
 from __future__ import annotations
 

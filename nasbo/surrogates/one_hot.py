@@ -1,4 +1,4 @@
-"""Data come in; the posterior of one GP on the one-hot, imputed vector goes out."""
+"""One GP on the one-hot, imputed vector."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Data come in; the posterior of a sum of structured kernels over all subspaces goes out.
+"""A sum of structured kernels over all subspaces.
 
 The kernel is S + U. S compares whole configs, where parameters of one name share a column whatever
 their parent. U is attention between units: it compares all units of one type with each other

@@ -1,4 +1,4 @@
-"""Data come in; the posterior of leaf GPs tied by a linear model of the paths goes out."""
+"""Leaf GPs tied by a linear model of the paths."""
 
 from __future__ import annotations
 
