@@ -47,11 +47,14 @@ class Session(Protocol):
         folder: the trial's own folder, the same after a restart: checkpoints and logs go there.
         seed: of this trial.
         options: of the sweep, the same for all trials.
+        n_out_of_memory: how often this trial has run out of memory so far: a trainer that can
+            takes smaller steps then.
     """
 
     folder: Path
     seed: int
     options: Mapping[str, Any]
+    n_out_of_memory: int
 
     def report(self, metrics: dict[str, float]) -> None:
         """Say how far the trial is, once per epoch."""

@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+import trainers.session
 from nasbo.errors import SweepError
-from nasbo.trainer import cause_of, load_trainer
+from nasbo.trainer import Session, cause_of, load_trainer
+from trainers.session import LocalSession
 
 _numbers = itertools.count()
 
@@ -186,3 +188,10 @@ class BoastingError(RuntimeError):
 )
 def test_causes(error: BaseException, cause: str) -> None:
     assert cause_of(error) == cause
+
+
+def test_sessions_say_how_often_memory_was_short(tmp_path: Path) -> None:
+    """What the README promises stands in both protocols, and in what trainers are handed."""
+    assert "n_out_of_memory" in Session.__annotations__
+    assert hasattr(trainers.session.Session, "n_out_of_memory")
+    assert LocalSession(tmp_path).n_out_of_memory == 0

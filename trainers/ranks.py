@@ -130,7 +130,7 @@ def _start(group: Group, config: Config, session: Session, folder: Path) -> subp
         "folder": str(session.folder),
         "seed": session.seed,
         "options": dict(session.options),
-        "n_out_of_memory": int(getattr(session, "n_out_of_memory", 0)),
+        "n_out_of_memory": session.n_out_of_memory,
         "n": group.n,
         "rank": group.rank,
         "scratch": str(folder),

@@ -1,4 +1,4 @@
-"""What a trainer is handed: a folder, a seed and options come in, reports go out."""
+"""Sessions: what a trainer is handed, and a session without any searcher."""
 
 from __future__ import annotations
 
@@ -18,6 +18,10 @@ class Session(Protocol):
 
     @property
     def options(self) -> Mapping[str, Any]: ...
+
+    @property
+    def n_out_of_memory(self) -> int:
+        """How often this trial has run out of memory so far; then smaller steps are wanted."""
 
     def report(self, metrics: dict[str, Any]) -> None:
         """Hands over the metrics of one finished epoch."""

@@ -66,7 +66,7 @@ class Training:
         self.data = open_dataset(self.recipe, self.device)
         self.seed = _training_seed(self.recipe.seed, session.seed)
         # After a lack of memory the batch goes through in halves; batch-norm sees each half alone.
-        self.n_parts = 2 ** int(getattr(session, "n_out_of_memory", 0))
+        self.n_parts = 2**session.n_out_of_memory
         self.n_batches = _n_batches(config, len(self.data.train), group.n * self.n_parts)
         self.memory = check_memory(
             config, self.recipe, self._n_at_once(), self.device, self.kind, len(self.data.classes)

@@ -35,6 +35,7 @@ class Session:
     folder: Path
     seed: int
     options: Mapping[str, Any]
+    n_out_of_memory: int = 0
     reports: list[dict[str, float]] = field(default_factory=list)
 
     def report(self, metrics: dict[str, float]) -> None:
