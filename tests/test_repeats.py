@@ -156,3 +156,14 @@ def test_repeats_may_be_asked_for_later() -> None:
     search.record(RepeatsChanged(repeats=1, top=3))
     assert not is_complete(search.history, 4)
     assert len(due_repeats(search.history)) == 3
+
+
+def test_a_repeat_that_fails_is_counted_apart() -> None:
+    search = Search(SPACE, "random", notes=NOTES)
+    (first,) = search.ask(1)
+    search.tell(first, 1.0)
+    (bad, _) = search.repeat(*due_repeats(search.history))
+    search.tell(bad, error="crashed")
+    assert search.history.state_counts() == {"finished": 1}
+    assert search.history.cause_counts() == {}, "no trial failed"
+    assert [run.cause for run in search.history.repeats] == ["crashed", None]
