@@ -18,11 +18,11 @@ from nasbo.bench.problem import Problem
 from nasbo.bench.spec import MethodSpec, parse_method
 from nasbo.bench.version import method_version
 from nasbo.errors import NasboError
-from nasbo.history import History, Trial
+from nasbo.history import History, Run
 from nasbo.methods.base import Suggestion, design_size, draw_anywhere
 from nasbo.methods.exclusion import Excluded
 from nasbo.methods.random import RandomSearch
-from nasbo.search import Search
+from nasbo.search import Driver, Next, Schedule, Search
 from nasbo.space import Space
 
 Record = dict[str, Any]
@@ -110,18 +110,15 @@ def run_cell(cell: Cell) -> Record:
     problem = find_problem(cell.problem)
     space, protocol = problem.space, cell.protocol
     search = Search(space, spec.method, "min", cell.seed, **spec.values)
-    search.add_round(initial_design(space, cell.seed, protocol.design), 0.0)
-    scores = [_evaluate(search, problem, trial, cell.seed) for trial in search.history.trials]
-    n_design, rounds = len(scores), []
-    _warm_up(spec, search.history)
+    n_design = len(search.add_round(initial_design(space, cell.seed, protocol.design), 0.0))
+    driver = Driver(search, Schedule("async", budget=n_design + protocol.trials))
+    scores: list[float | None] = []
+    rounds: list[list[float]] = []
     batch = spec.batch_size(space, protocol.batch)
-    while (missing := n_design + protocol.trials - len(scores)) > 0:
-        started = cpu_seconds()
-        opened = search.open_round(min(batch, missing))
-        rounds.append([len(scores), len(opened), round(cpu_seconds() - started, 5)])
-        if not opened:
-            break  # every config of the space has been tried
-        scores += [_evaluate(search, problem, trial, cell.seed) for trial in opened]
+    while isinstance(run := _next_run(driver, batch, rounds), Run):
+        scores.append(_evaluate(driver, problem, run, cell.seed))
+        if len(scores) == n_design:
+            _warm_up(spec, search.history)
     return {
         "key": cell_key(cell, problem),
         "label": spec.label,
@@ -137,6 +134,21 @@ def run_cell(cell: Cell) -> Record:
         "seconds": round(time.perf_counter() - begin, 3),
         "made": round(time.time(), 3),
     }
+
+
+def _next_run(driver: Driver, batch: int, rounds: list[list[float]]) -> Run | Next:
+    """The run to evaluate next; notes the processor time if the method decided on a round.
+
+    One run is evaluated at a time, so all ``batch`` slots are free when the method is asked. A
+    round of no configs says that every config of the space has been tried.
+    """
+    history, started = driver.search.history, cpu_seconds()
+    first = history.n_suggested
+    run = driver.next(batch)
+    size = history.n_suggested - first
+    if size or history.is_exhausted:
+        rounds.append([first, size, round(cpu_seconds() - started, 5)])
+    return run
 
 
 _WARM: set[str] = set()
@@ -167,12 +179,11 @@ def _columns(history: History) -> Record:
     }
 
 
-def _evaluate(search: Search, problem: Problem, trial: Trial, seed: int) -> float | None:
-    """Tell the value of a trial; its noise is a function of the seed and the trial's number."""
-    search.start(trial)
-    config = trial.copy().config
-    value = float(problem.evaluate(config, np.random.default_rng([_NOISE, seed, trial.id])))
-    search.tell(trial, value)
+def _evaluate(driver: Driver, problem: Problem, run: Run, seed: int) -> float | None:
+    """Tell the value of a run; its noise is a function of the seed and the run's number."""
+    config = driver.search.history.trial(run.number).copy().config
+    value = float(problem.evaluate(config, np.random.default_rng([_NOISE, seed, run.number])))
+    driver.on_end(run.number, value)
     if not math.isfinite(value):
         return None
     score = float(problem.score(config, value))
