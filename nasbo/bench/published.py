@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import lzma
-from collections.abc import Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 from nasbo.bench.cell import Cell, Protocol, Record
@@ -20,7 +20,12 @@ _LEFT_OUT = ("configs",)
 
 def publish_cells(out: Path, file: Path) -> int:
     """Write the cells of a folder, one version of each, as compressed JSON lines; how many."""
-    records = sorted(one_version_each(read_cells(out))[0], key=_file_of)
+    return write_published(read_cells(out), file)
+
+
+def write_published(cells: Iterable[Record], file: Path) -> int:
+    """Write cells, one version of each, as compressed JSON lines; how many."""
+    records = sorted(one_version_each(cells)[0], key=_file_of)
     lines = [
         json.dumps({k: v for k, v in record.items() if k not in _LEFT_OUT}, separators=(",", ":"))
         for record in records
@@ -40,7 +45,7 @@ def adopt_cells(out: Path, folder: Path = SHIPPED) -> int:
     make_folder(out / CELLS)
     n_new = 0
     for file in sorted(folder.glob("*.jsonl.xz")):
-        for record in _read(file):
+        for record in read_published(file):
             place = out / CELLS / _file_of(record)
             if not place.exists():
                 write_record(place, record)
@@ -48,15 +53,20 @@ def adopt_cells(out: Path, folder: Path = SHIPPED) -> int:
     return n_new
 
 
-def _read(file: Path) -> Iterator[Record]:
+def read_published(file: Path) -> list[Record]:
+    """The cells of a file; raises ``NasboError`` where it is none."""
     try:
-        for line in lzma.decompress(file.read_bytes()).splitlines():
-            yield json.loads(line)
-    except (lzma.LZMAError, ValueError) as error:
+        return [json.loads(line) for line in lzma.decompress(file.read_bytes()).splitlines()]
+    except (OSError, lzma.LZMAError, ValueError) as error:
         raise NasboError(f"{file}: is no file of cells: {error}") from error
 
 
-def _file_of(record: Record) -> str:
+def cell_of(record: Record) -> Cell:
+    """The cell that a record is of."""
     key = record["key"]
     protocol = Protocol(key["trials"], key["batch"], key["design"])
-    return cell_file(Cell(key["problem"], record["label"], key["seed"], protocol), key)
+    return Cell(key["problem"], record["label"], key["seed"], protocol)
+
+
+def _file_of(record: Record) -> str:
+    return cell_file(cell_of(record), record["key"])

@@ -65,7 +65,7 @@ def run_benchmark(settings: dict[str, Any]) -> None:
     command = "nasbo " + " ".join(map(_quoted, sys.argv[1:]))
     how = Settings(out, settings["jobs"], settings["fresh"], settings["any_version"], command)
     try:
-        with _Course() as course:
+        with Course() as course:
             state = run_plan(plan, how, course.update)
     except KeyboardInterrupt:
         click.echo("interrupted; the same command finishes what is missing", err=True)
@@ -141,7 +141,7 @@ def _print_summary(table: dict[str, Any], out: Path, as_json: bool) -> None:
     click.echo(f"{out / 'table.md'}, table.json and plots beside them")
 
 
-class _Course:
+class Course:
     """A bar with the time that is left; on a pipe, a line now and then."""
 
     EVERY_S = 30.0
@@ -151,7 +151,7 @@ class _Course:
         self._task: Any = None
         self._last = time.monotonic()
 
-    def __enter__(self) -> _Course:
+    def __enter__(self) -> Course:
         if sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import (

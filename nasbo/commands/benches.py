@@ -8,7 +8,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from nasbo.commands import bench_cluster, bench_runs, bench_trainer, problems
+from nasbo.commands import bench_carry, bench_cluster, bench_runs, bench_trainer, problems
 
 
 @click.group(invoke_without_command=True)
@@ -45,6 +45,7 @@ def bench(context: click.Context, /, **settings: Any) -> None:
 
 bench.add_command(bench_runs.table)
 bench.add_command(bench_runs.publish)
+bench.add_command(bench_carry.carry)
 bench.add_command(bench_runs.suites)
 bench.add_command(bench_cluster.cluster)
 bench.add_command(bench_trainer.trainer)

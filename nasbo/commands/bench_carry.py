@@ -1,0 +1,150 @@
+"""The verb nasbo bench carry: published cells come under the version of the present code."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from nasbo.commands.bench_runs import Course
+from nasbo.commands.terminal import console
+
+if TYPE_CHECKING:
+    from nasbo.bench.carry import Carrying, Group
+
+_WORDS = {
+    "waiting": "to replay",
+    "equal": "carried",
+    "refused": "refused",
+    "left out": "not carried",
+    "current": "current already",
+}
+
+
+@click.command("carry")
+@click.option(
+    "--old",
+    required=True,
+    metavar="DIR",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Checkout of the commit whose code made the cells.",
+)
+@click.option(
+    "--published",
+    "file",
+    metavar="FILE.jsonl.xz",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="Cells to carry; rewritten. [default: those that come with nasbo]",
+)
+@click.option("--methods", default="", metavar="A,B", help="Carry these alone, by their labels.")
+@click.option("--problems", default="", metavar="A,B", help="Carry the cells of these alone.")
+@click.option(
+    "--sample",
+    default=2,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Cells to replay of each method, problem and batch.",
+)
+@click.option(
+    "--jobs",
+    default=2,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Processes at a time, one thread each.",
+)
+@click.option(
+    "--out",
+    default=Path("runs/bench-carry"),
+    show_default=True,
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Folder of the replays; a second run goes on.",
+)
+@click.option("--dry-run", is_flag=True, help="Show what would be replayed, and for how long.")
+def carry(file: Path | None, methods: str, problems: str, dry_run: bool, **settings: Any) -> None:
+    """Keep published cells after a rebuild that changed no behaviour.
+
+    Cells are keyed by a hash of the deciding code, so any change of that code makes them stale.
+    This runs a sample of them again, by the code that made them and by the present code, both on
+    this machine: numbers differ between machines even where the code does not. Where both give the
+    same bits, the cells are written back under the present version, with a note in "carried". A
+    method that differs on one problem is refused on all, at that batch.
+
+    Cells are not carried, and listed, where the data of their problem are not here, or where their
+    values are trainings of hours that are not stored. Exit code 1 if anything was refused.
+
+    \b
+    git worktree add --detach ../old COMMIT
+    nasbo bench carry --old ../old --dry-run
+    nasbo bench carry --old ../old --methods random,gp --jobs 8
+    git worktree remove ../old
+    """
+    from nasbo.bench.carry import Carriage, Carrying
+    from nasbo.bench.published import SHIPPED
+    from nasbo.bench.spec import parse_methods, split_outside_brackets
+
+    labels = tuple(spec.label for spec in parse_methods(methods))
+    names = tuple(split_outside_brackets(problems))
+    place = file or SHIPPED / "cells.jsonl.xz"
+    carrying = Carrying(Carriage(file=place, methods=labels, problems=names, **settings))
+    if dry_run:
+        _print_groups(carrying.groups)
+        click.echo(_estimate(carrying))
+        return
+    try:
+        _replay(carrying)
+    except KeyboardInterrupt:
+        click.echo("interrupted; the same command goes on", err=True)
+        sys.exit(130)
+    n_cells = carrying.write()
+    _print_groups(carrying.groups)
+    click.echo(f"{n_cells} cells carried in {place}" if n_cells else f"{place} is as it was")
+    sys.exit(1 if any(group.state == "refused" for group in carrying.groups) else 0)
+
+
+def _replay(carrying: Carrying) -> None:
+    """Replay with a bar, and a line for each method and batch."""
+    click.echo(_estimate(carrying), err=True)
+    with Course() as course:
+
+        def tell(unit: list[Group]) -> None:
+            (label, batch), refused = unit[0].unit, [g for g in unit if g.state == "refused"]
+            found = f"differs: {refused[0].reason}" if refused else "equal"
+            click.echo(f"{label}, batch {batch}, on {len(unit)} problems: {found}", err=True)
+
+        carrying.replay(course.update, tell)
+
+
+def _estimate(carrying: Carrying) -> str:
+    """How long the replays take, by the seconds that the cells once took."""
+    waiting = [group for unit in carrying.units for group in unit]
+    missing = [record for group in waiting for record in carrying.missing(group)]
+    n_stored = 2 * sum(len(group.sample) for group in waiting) - len(missing)
+    minutes = sum(record["seconds"] for record in missing) / carrying.carriage.jobs / 60
+    return (
+        f"{len(missing)} replays to run, {n_stored} stored: about {minutes:.0f} min with "
+        f"{carrying.carriage.jobs} jobs"
+    )
+
+
+def _print_groups(groups: Iterable[Group]) -> None:
+    """A row per method, batch and outcome."""
+    from rich.table import Table
+
+    rows: dict[tuple[object, ...], list[Group]] = {}
+    for group in groups:
+        rows.setdefault((*group.unit, group.state, group.reason), []).append(group)
+    table = Table(box=None, header_style="bold")
+    for name in ("method", "batch", "problems", "cells", "replays", "outcome"):
+        table.add_column(name, overflow="fold")
+    for (label, batch, state, reason), mine in rows.items():
+        problems = ", ".join(dict.fromkeys(group.key["problem"] for group in mine))
+        n_cells = sum(len(group.records) for group in mine)
+        is_run = state in ("waiting", "equal", "refused") and bool(mine[0].version)
+        n_replays = 2 * sum(len(group.sample) for group in mine) if is_run else 0
+        outcome = _WORDS[str(state)] + (f": {reason}" if reason else "")
+        table.add_row(str(label), str(batch), problems, str(n_cells), str(n_replays), outcome)
+    console().print(table)
