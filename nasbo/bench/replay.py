@@ -6,6 +6,7 @@ it may only use what that checkout has: ``Cell``, ``cell_key``, ``run_cell``, ``
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import signal
@@ -13,7 +14,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import nasbo
 from nasbo.bench.cell import Cell, Protocol, cell_key, run_cell
 from nasbo.bench.lookup import find_problem
 from nasbo.bench.workers import Outcome, run_tasks
@@ -26,7 +26,7 @@ def main() -> None:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # packages print what they like
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # ends the workers, too
     request = json.load(sys.stdin)
-    home = str(Path(nasbo.__file__).resolve().parents[1])
+    home = str(Path(inspect.getfile(run_cell)).resolve().parents[2])
     if home != request["root"]:
         sys.exit(f"nasbo must come from {request['root']}, but came from {home}")
     cells = [

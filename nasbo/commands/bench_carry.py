@@ -125,7 +125,7 @@ def _estimate(carrying: Carrying) -> str:
     n_stored = 2 * sum(len(group.sample) for group in waiting) - len(missing)
     minutes = sum(record["seconds"] for record in missing) / carrying.carriage.jobs / 60
     return (
-        f"{len(missing)} replays to run, {n_stored} stored: about {minutes:.0f} min with "
+        f"{len(missing)} replays to run, {n_stored} stored: about {minutes:.1f} min with "
         f"{carrying.carriage.jobs} jobs"
     )
 

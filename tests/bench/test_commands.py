@@ -70,7 +70,7 @@ def test_words_without_work() -> None:
     listed = nasbo("bench", "suites").stdout
     assert "attnbo-paper" in listed
     assert "10 seeds × 80 trials" in listed
-    for word in ("event-loop", "journal", "table", "cluster"):
+    for word in ("event-loop", "journal", "table", "cluster", "carry"):
         assert nasbo("bench", word, "--help").exit_code == 0
 
 
