@@ -36,7 +36,7 @@ def reports(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
 def run_one(folder: Path, function: str, **options: Any) -> None:
     task = TrialTask(str(folder), f"{TRAINER}:{function}", None, 0, options)
-    run_trial({"trial": 0, "config": {}, "n_out_of_memory": 0}, task)
+    run_trial({"trial": 0, "config": {}, "n_out_of_memory": 0, "step": 0, "until": None}, task)
 
 
 @pytest.mark.parametrize(("granted", "shown"), [([], ""), ([1], "0,1")])
