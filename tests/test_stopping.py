@@ -50,7 +50,7 @@ def start(one: Driver) -> Run:
 def train(one: Driver, run: Run, *, obeys: bool = True) -> list[int]:
     """The steps of a training that gets better by one each; its first value is its number."""
     steps = []
-    for step in range(run.resumed_at + 1, N_STEPS + 1):
+    for step in range(run.resumed_from + 1, N_STEPS + 1):
         steps.append(step)
         value = float(run.number - step)
         verdict = one.on_report(run.number, step, value, {"loss": value})
@@ -84,7 +84,7 @@ def test_a_paused_run_goes_on_under_its_own_number() -> None:
     train(one, start(one))
     one.resume(0, 3)
     again = start(one)
-    assert (again.number, again.until, again.resumed_at) == (0, 3, 2)
+    assert (again.number, again.until, again.resumed_from) == (0, 3, 2)
     assert train(one, again) == [3]
     assert one.search.history.run(0).is_paused
     one.resume(0)
@@ -116,7 +116,7 @@ def test_a_new_driver_goes_on_where_the_last_one_was_killed(tmp_path: Path, n_be
             n -= 1
             trained.append((run.number, train(one, run)))
         if n == 0 and isinstance(lost := one.next(1), Run):
-            one.on_report(lost.number, lost.resumed_at + 1, 5.0, {})
+            one.on_report(lost.number, lost.resumed_from + 1, 5.0, {})
         one.search.close()
     assert trained == [*((number, [1, 2]) for number in range(8)), (0, [3, 4])]
     assert one.search.history.state_counts() == {"paused": 7, "finished": 1}
@@ -143,7 +143,7 @@ def test_a_run_that_is_begun_again_keeps_its_target() -> None:
     one.on_report(run.number, 1, 0.5, {})
     assert one.on_end(run.number, error="lost")
     again = start(one)
-    assert (again.number, again.until, again.resumed_at) == (0, 2, 0)
+    assert (again.number, again.until, again.resumed_from) == (0, 2, 0)
     assert sum(isinstance(item, Targeted) for item in one.search.events) == 1
 
 

@@ -256,6 +256,7 @@ def main() -> None:
             training.run_epoch()
             is_wanted = group.agree()
         distributed.destroy_process_group()
+        os._exit(0)  # torch's own threads abort an interpreter that shuts down, now and then
     except Exception as error:
         message = f"{type(error).__name__}: {error}"
         reason = {"message": message, "cause": _cause(error)}

@@ -44,7 +44,7 @@ class _Run:
     def __init__(self, number: int, trial: int, time: float, state: State = "waiting") -> None:
         self.number, self.trial, self.created_at, self.state = number, trial, time, state
         self.until: int | None = None
-        self.resumed_at = 0
+        self.resumed_from = 0
         self.attempts: list[Attempt] = []
         self.retries: Counter[str] = Counter()
         self.measurements: list[Measurement] = []
@@ -68,7 +68,7 @@ class _Run:
             number=self.number,
             trial=self.trial,
             until=self.until,
-            resumed_at=self.resumed_at,
+            resumed_from=self.resumed_from,
             state=self.state,
             attempts=tuple(self.attempts),
             retries=dict(self.retries),
@@ -265,7 +265,7 @@ class History(View):
         run = self._run(event.run)
         if run.ending is Ending.PAUSED:
             run.state, run.ending, run.value, run.ended_at = "waiting", None, None, None
-            run.resumed_at = run.step
+            run.resumed_from = run.step
             self._open[run.number] = run
         elif run.ending is not None:
             raise JournalError(f"run {run.number} has ended already ({run.ending})")

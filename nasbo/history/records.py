@@ -69,7 +69,7 @@ class Run:
         number: unique in the search; its folder and its seed go by it.
         trial: the number of its trial, which is that of the trial's first run.
         until: the step at which it is to pause; ``None`` to its end.
-        resumed_at: the step at which it had paused before it went on; 0 for none.
+        resumed_from: the step at which it had paused before it went on; 0 for none.
         attempts: its stays on workers. Between them it waited, or there was no driver.
         retries: how often it was begun again, by the text of the ending.
         measurements: what it reported, in order; a restart may report a step again.
@@ -81,7 +81,7 @@ class Run:
     number: int
     trial: int
     until: int | None = None
-    resumed_at: int = 0
+    resumed_from: int = 0
     state: State = "waiting"
     attempts: tuple[Attempt, ...] = ()
     retries: Mapping[str, int] = field(default_factory=dict)

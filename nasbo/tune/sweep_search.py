@@ -177,7 +177,7 @@ class SweepSearch(Searcher):
             "trial": answer.number,
             "config": self.search.history.trial(answer.number).copy().config,
             "n_out_of_memory": answer.retries.get("oom", 0),
-            "step": answer.resumed_at,
+            "step": answer.resumed_from,
             "until": answer.until,
         }
 
@@ -277,11 +277,8 @@ class SweepSearch(Searcher):
         if is_storage_error(message):  # stays open: it is run again when the disk is well
             self._leave_open(number, f"{self._folder} cannot be written: {message}", "lost")
             return
-        value, metrics, step = (
-            finite_number(result.get(VALUE)),
-            own_metrics(result),
-            step_of(result),
-        )
+        value = finite_number(result.get(VALUE))
+        metrics, step = own_metrics(result), step_of(result)
         self.driver.on_end(number, value, error=cause, metrics=metrics, message=message, step=step)
 
     def _leave_open(self, number: int, reason: str, state: str) -> None:
