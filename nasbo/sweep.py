@@ -355,6 +355,7 @@ def status(folder: Path) -> dict[str, Any]:
         "running": n_running,
         "waiting": counts["waiting"] + counts["running"] - n_running,
         "failed": counts["failed"],
+        **({"paused": counts["paused"]} if counts["paused"] else {}),
         "causes": dict(history.cause_counts()),
         "retries": dict(history.retry_counts()),
         "fallbacks": sum(trial.source == "fallback" for trial in history.trials),

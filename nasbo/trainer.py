@@ -56,8 +56,16 @@ class Session(Protocol):
     options: Mapping[str, Any]
     n_out_of_memory: int
 
-    def report(self, metrics: dict[str, float]) -> None:
-        """Say how far the trial is, once per epoch."""
+    def report(self, metrics: dict[str, float], step: int | None = None) -> bool:
+        """Say how far the trial is, once per epoch; whether to go on.
+
+        A trainer that is told not to go on saves what it needs to continue, and returns.
+
+        Args:
+            metrics: by name.
+            step: how many epochs are done, for a trainer that continues from checkpoints; by
+                default, one more than at the last report.
+        """
 
 
 @dataclass(frozen=True)

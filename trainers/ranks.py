@@ -83,6 +83,14 @@ class Group:
             distributed.all_reduce(whole)
         return float(whole)
 
+    def agree(self, answer: bool = True) -> bool:
+        """The answer of rank 0, for all ranks: they end together."""
+        if self.n == 1:
+            return answer
+        shared = torch.tensor([float(answer)], device="cuda" if torch.cuda.is_available() else None)
+        distributed.broadcast(shared, 0)
+        return bool(shared.item())
+
     def batch_norm(self, n_parts: int) -> str:
         """Over which pictures batch normalisation takes its statistics."""
         pieces = self.n * n_parts
@@ -243,9 +251,12 @@ def main() -> None:
     try:
         _join(group, folder)
         training = Training(job["config"], session, group)
-        while not training.is_finished:
+        is_wanted = True
+        while is_wanted and not training.is_finished:
             training.run_epoch()
+            is_wanted = group.agree()
         distributed.destroy_process_group()
+        os._exit(0)  # torch's own threads abort an interpreter that shuts down, now and then
     except Exception as error:
         message = f"{type(error).__name__}: {error}"
         reason = {"message": message, "cause": _cause(error)}

@@ -24,10 +24,11 @@ def train(config: Config, session: Session) -> None:
     """Trains one configuration and reports after every epoch.
 
     The trial continues from `session.folder` if a checkpoint is there; one that is already at its
-    end reports its last metrics again and returns. The metrics are `val_accuracy` and `val_loss`
-    unless everything is trained on, `test_accuracy` and `test_loss` in the last report if the
-    recipe asks for them, `train_loss`, `train_accuracy`, size and speed; the last report also has
-    the facts about the data, the seed and the precision.
+    end reports its last metrics again and returns. Told not to go on, it returns as well, with its
+    checkpoint written. The metrics are `val_accuracy` and `val_loss` unless everything is trained
+    on, `test_accuracy` and `test_loss` in the last report if the recipe asks for them,
+    `train_loss`, `train_accuracy`, size and speed; the last report also has the facts about the
+    data, the seed and the precision.
 
     Args:
         config: a configuration of the NAS space.
@@ -72,13 +73,16 @@ def _train(config: Config, session: Session, group: Group) -> None:
         for _ in range(n_left):
             training.run_epoch()
             write(training.metrics)
-            _report(training, session)
+            if not group.agree(_report(training, session)):
+                if not training.is_stored:
+                    training.save()
+                return
 
 
-def _report(training: Training, session: Session) -> None:
+def _report(training: Training, session: Session) -> bool:
     if training.is_finished and training.recipe.save is not None:
         _save_weights(training, session.folder / training.recipe.save)
-    session.report(training.metrics)
+    return session.report(training.metrics, step=training.n_scored)
 
 
 def _save_weights(training: Training, path: Path) -> None:

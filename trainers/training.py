@@ -50,6 +50,7 @@ class Training:
     Attributes:
         step: number of optimiser steps done.
         metrics: of the last finished epoch.
+        is_stored: whether the checkpoint is that of the last finished epoch, or later.
 
     Args:
         config: a configuration of the NAS space.
@@ -79,6 +80,7 @@ class Training:
         self.step = 0
         self.seconds = self.cpu_seconds = 0.0
         self.metrics: dict[str, Any] = {}
+        self.is_stored = False
         self.start_epoch()
         self._restore()
         self._saved_at = self._resumed_at = time.monotonic()
@@ -282,7 +284,8 @@ class Training:
         }
         self.start_epoch()
         every = self.recipe.checkpoint_every_epochs
-        if self.is_finished or (every and self.epoch % every == 0):
+        self.is_stored = self.is_finished or (every > 0 and self.epoch % every == 0)
+        if self.is_stored:
             self.save()
 
     def _scores(self) -> dict[str, float]:

@@ -162,6 +162,15 @@ class Repeated(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Targeted(Event):
+    """A run is to pause at a step, or to go on to its end; one that is paused waits again."""
+
+    kind = "targeted"
+    run: int
+    until: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Started(Event):
     """A run was handed to a worker."""
 
@@ -208,7 +217,7 @@ _KINDS: dict[str, type[Event]] = {
     one.kind: one
     for one in (
         Settings, Opened, Budget, Exhausted, RepeatsChanged, RoundOpened, Suggested, Observed,
-        Repeated, Started, Reported, Requeued, Ended,
+        Repeated, Targeted, Started, Reported, Requeued, Ended,
     )
 }  # fmt: skip
 _NAMES = {kind: [item.name for item in fields(one)] for kind, one in _KINDS.items()}

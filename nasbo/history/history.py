@@ -30,10 +30,10 @@ from nasbo.history.view import Snapshot, View
 from nasbo.space import Config, Space
 from nasbo.space.difference import first_difference
 
-_PREPARING = (ev.Opened, ev.Budget, ev.RepeatsChanged, ev.Started)
+_PREPARING = (ev.Opened, ev.Budget, ev.RepeatsChanged, ev.Targeted, ev.Started)
 """What a new driver writes before runs show that they are alive."""
 
-
+_STATES: dict[Ending, State] = {Ending.FINISHED: "finished", Ending.PAUSED: "paused"}
 _BEYOND = 2**63
 """The last step where a run finished without telling: nothing that was stopped is as far."""
 
@@ -43,6 +43,8 @@ class _Run:
 
     def __init__(self, number: int, trial: int, time: float, state: State = "waiting") -> None:
         self.number, self.trial, self.created_at, self.state = number, trial, time, state
+        self.until: int | None = None
+        self.resumed_from = 0
         self.attempts: list[Attempt] = []
         self.retries: Counter[str] = Counter()
         self.measurements: list[Measurement] = []
@@ -65,6 +67,8 @@ class _Run:
         return Run(
             number=self.number,
             trial=self.trial,
+            until=self.until,
+            resumed_from=self.resumed_from,
             state=self.state,
             attempts=tuple(self.attempts),
             retries=dict(self.retries),
@@ -257,6 +261,16 @@ class History(View):
         self._open[event.run] = run
         self._touch(owner)
 
+    def _on_targeted(self, event: ev.Targeted) -> None:
+        run = self._run(event.run)
+        if run.ending is Ending.PAUSED:
+            run.state, run.ending, run.value, run.ended_at = "waiting", None, None, None
+            run.resumed_from = run.step
+            self._open[run.number] = run
+        elif run.ending is not None:
+            raise JournalError(f"run {run.number} has ended already ({run.ending})")
+        run.until = event.until
+
     def _on_started(self, event: ev.Started) -> None:
         run = self._run(event.run)
         if run.is_running:  # a journal from before drivers wrote that they opened it
@@ -284,7 +298,7 @@ class History(View):
             self._end_attempt(run, event.time)
         del self._open[run.number]
         run.ending, run.value, run.ended_at = event.ending, event.value, event.time
-        run.state = "finished" if event.ending is Ending.FINISHED else "failed"
+        run.state = _STATES.get(event.ending, "failed")
         run.metrics = event.metrics or run.metrics
         run.step, run.message = event.step or run.step, event.message
         is_unknown = run.ending is Ending.FINISHED and not run.step
@@ -369,6 +383,7 @@ _HANDLERS: dict[type[ev.Event], Callable[[History, Any], None]] = {
     ev.Suggested: History._on_suggested,
     ev.Observed: History._on_observed,
     ev.Repeated: History._on_repeated,
+    ev.Targeted: History._on_targeted,
     ev.Started: History._on_started,
     ev.Reported: History._on_reported,
     ev.Requeued: History._on_requeued,

@@ -20,7 +20,7 @@ from nasbo.history.endings import Ending
 from nasbo.space import Config
 
 Source = Literal["design", "model", "probe", "fallback", "observed"]
-State = Literal["waiting", "running", "finished", "failed"]
+State = Literal["waiting", "running", "paused", "finished", "failed"]
 PREDICTION = ("predicted", "predicted_low", "predicted_high")
 """Keys of a trial's info: the predicted value and its interval of one standard deviation."""
 
@@ -69,6 +69,7 @@ class Run:
         number: unique in the search; its folder and its seed go by it.
         trial: the number of its trial, which is that of the trial's first run.
         until: the step at which it is to pause; ``None`` to its end.
+        resumed_from: the step at which it had paused before it went on; 0 for none.
         attempts: its stays on workers. Between them it waited, or there was no driver.
         retries: how often it was begun again, by the text of the ending.
         measurements: what it reported, in order; a restart may report a step again.
@@ -80,6 +81,7 @@ class Run:
     number: int
     trial: int
     until: int | None = None
+    resumed_from: int = 0
     state: State = "waiting"
     attempts: tuple[Attempt, ...] = ()
     retries: Mapping[str, int] = field(default_factory=dict)
@@ -100,6 +102,11 @@ class Run:
     def is_open(self) -> bool:
         """Handed out, or queued, and not ended."""
         return self.state in ("waiting", "running")
+
+    @property
+    def is_paused(self) -> bool:
+        """Ended for now: it may go on later, from its checkpoint."""
+        return self.state == "paused"
 
     @property
     def cause(self) -> str | None:

@@ -93,7 +93,7 @@ class View:
 
     @property
     def n_ended(self) -> int:
-        """How many suggested trials have ended, well or badly: what counts against a budget."""
+        """How many suggested trials have ended or paused: what counts against a budget."""
         return sum(not trial.is_open for trial in self.suggested)
 
     def design_counts(self) -> Counter[int]:
@@ -109,7 +109,7 @@ class View:
 
     def cause_counts(self) -> Counter[str]:
         """Why trials failed; repeats are counted apart."""
-        return Counter(trial.cause for trial in self.suggested if trial.cause is not None)
+        return Counter(str(trial.cause) for trial in self.suggested if trial.state == "failed")
 
     def retry_counts(self) -> Counter[str]:
         """How often runs were begun again, by cause."""

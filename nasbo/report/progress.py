@@ -31,7 +31,7 @@ class Progress:
 
     def __init__(self, console: Console, budget: int) -> None:
         self.console, self.budget = console, budget
-        self._printed: set[int] | None = None
+        self._printed: set[tuple[int, float]] | None = None
         self._noted = ""
         waiting = _Waiting()
         self._live = Live(waiting, console=console, refresh_per_second=4, transient=True)
@@ -53,7 +53,7 @@ class Progress:
     def __call__(self, history: View, note: str = "") -> None:
         """Show where the sweep stands, and a note that matters just now."""
         if self._printed is None:
-            self._printed = {run.number for run in history.runs if not run.is_open}
+            self._printed = {_end_of(run) for run in history.runs if not run.is_open}
         self._print_ended(history, self._printed)
         if self.console.is_terminal:
             self._live.update(self._draw(history, note))
@@ -65,13 +65,13 @@ class Progress:
         """Print something above the display."""
         self.console.print(Text(words), soft_wrap=True)
 
-    def _print_ended(self, history: View, printed: set[int]) -> None:
+    def _print_ended(self, history: View, printed: set[tuple[int, float]]) -> None:
         runs = [run for run in history.runs if not run.is_open]
         runs.sort(key=lambda run: (run.ended_at or 0.0, run.number))
-        n_ended = sum(run.number in printed and not run.is_repeat for run in runs)
+        n_ended = sum(_end_of(run) in printed and not run.is_repeat for run in runs)
         for run in runs:
-            if run.number not in printed:
-                printed.add(run.number)
+            if _end_of(run) not in printed:
+                printed.add(_end_of(run))
                 n_ended += not run.is_repeat
                 self.console.print(Text(run_line(history, run, n_ended, self.budget)))
 
@@ -175,6 +175,8 @@ def run_line(history: View, run: Run, n_ended: int, budget: int) -> str:
     trial = history.trial(run.number)
     took = f"  {duration(run.seconds)}" if run.attempts else ""
     what = value_text(run.value) if run.value is not None else f"failed: {run.cause}"
+    if run.is_paused:
+        what = f"paused at step {run.step}"
     when, source = f"round {trial.round}", str(trial.source)
     if run.is_repeat:
         when, source = f"repeat of {trial.id}", "repeat"
@@ -182,6 +184,11 @@ def run_line(history: View, run: Run, n_ended: int, budget: int) -> str:
     message = f"  ({run.message})" if run.message else ""
     count = f"{n_ended:>{len(str(budget))}} of {budget}"
     return f"{count}  trial {run.number}  {place}  {what}{took}{message}  {_best_by(history, run)}"
+
+
+def _end_of(run: Run) -> tuple[int, float]:
+    """What tells the ends of a run apart: one that paused may end again."""
+    return run.number, run.ended_at or 0.0
 
 
 def _best_by(history: View, run: Run) -> str:

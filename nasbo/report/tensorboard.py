@@ -77,7 +77,7 @@ class TensorboardLog:
         self._seen, self._last = seen, history
         self._write_curve(history)
         for run in history.runs:
-            if not run.is_open and run.number not in self._written:
+            if not (run.is_open or run.is_paused) and run.number not in self._written:
                 self._written.add(run.number)
                 self._write_run(history, run)
         if not self._are_maps_costly:

@@ -161,6 +161,8 @@ def draw_status(follower: SweepFollower, now: float | None = None) -> Renderable
     causes = ", ".join(f"{cause} {n}" for cause, n in history.cause_counts().items())
     if causes:
         parts.append(Text(f"failed: {causes}", style="red"))
+    if n_paused := history.state_counts()["paused"]:
+        parts.append(Text(f"paused: {n_paused}", style="dim"))
     return Group(*parts)
 
 

@@ -1,8 +1,9 @@
 """Searches: ask and tell, schedules, and the driver that all who run trainings share."""
 
-from nasbo.search.driver import Decided, Decider, Driver, LocalDecider, Next, Policies, Verdict
+from nasbo.search.driver import Decided, Decider, Driver, LocalDecider, Next, Policies
 from nasbo.search.schedule import Schedule
 from nasbo.search.search import Search
+from nasbo.search.stopping import StoppingRule, Verdict
 
 __all__ = [
     "Decided",
@@ -13,5 +14,6 @@ __all__ = [
     "Policies",
     "Schedule",
     "Search",
+    "StoppingRule",
     "Verdict",
 ]

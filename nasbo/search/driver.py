@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Protocol
 
@@ -19,6 +19,7 @@ from nasbo.methods import Suggestion
 from nasbo.search.repeats import due_repeats
 from nasbo.search.schedule import Schedule
 from nasbo.search.search import Search
+from nasbo.search.stopping import TO_THE_END, StoppingRule, Verdict
 
 Decided = tuple[list[Suggestion], float]
 """Suggestions, and the seconds that it took to find them."""
@@ -29,14 +30,6 @@ class Next(Enum):
 
     WAIT = "wait"
     DONE = "done"
-
-
-class Verdict(Enum):
-    """What a training is told when it reports."""
-
-    GO_ON = "go on"
-    PAUSE = "pause"
-    STOP = "stop"
 
 
 class Decider(Protocol):
@@ -81,13 +74,15 @@ class Policies:
         cost: what a trial will cost, if anybody knows: within a round the most expensive ones
             start first, so that the slots become free at about the same time.
         retry: whether a run that ended with a message is begun again.
-        ended: called with each run that has ended, for good.
+        ended: called with each run that has ended or paused.
+        stopping: how far runs are trained.
     """
 
     screens: Sequence[Callable[[Run], bool]] = ()
     cost: Callable[[Trial], float] = lambda trial: 0.0
     retry: Callable[[Run, Ending, str], bool] = lambda run, ending, message: False
     ended: Sequence[Callable[[Run], object]] = ()
+    stopping: StoppingRule = TO_THE_END
 
 
 class Driver:
@@ -109,6 +104,7 @@ class Driver:
     ) -> None:
         self.search, self.schedule = search, schedule
         self.running: set[int] = set()
+        self._targets: dict[int, int | None] = {}
         self._decider: Decider = decider or LocalDecider()
         self._policies = policies or Policies()
         self._waiting: deque[int] = deque()
@@ -123,22 +119,28 @@ class Driver:
         Args:
             slots: how many runs there can be at once; ``None`` if nobody knows.
         """
+        for number, until in self._policies.stopping.due(self.search.history):
+            self.resume(number, until)
         self._decide(slots)
         if slots is not None and len(self.running) >= slots:
             return Next.WAIT
         run = self.next_waiting()
         if run is None:
             return Next.DONE if self.is_done and not self.running else Next.WAIT
-        self.search.start(run)
-        self.running.add(run.number)
-        return run
+        return self._start(run)
 
     def on_report(
         self, run: int, step: int, value: float | None, metrics: Mapping[str, Any]
     ) -> Verdict:
         """Note a measurement of a run; whether it is to go on."""
         self.search.report(run, step, value, metrics)
-        return Verdict.GO_ON
+        target, ask = self._targets.get(run), self._policies.stopping.verdict
+        if target is not None and step >= target:
+            return Verdict.PAUSE
+        if ask is None:
+            return Verdict.GO_ON
+        known = self.search.history.run(run)
+        return ask(known, known.measurements[-1])
 
     def on_end(
         self,
@@ -150,7 +152,11 @@ class Driver:
         message: str = "",
         step: int = 0,
     ) -> bool:
-        """Note how a run ended, as ``Search.tell`` does; whether it is begun again."""
+        """Note how a run ended, as ``Search.tell`` does; whether it is begun again.
+
+        One that obeyed a verdict ends by the error ``paused`` or ``stopped``, with its value; one
+        that trained on to its end has simply finished.
+        """
         self.running.discard(run)
         if error is not None:
             ending = Ending.of(error)
@@ -165,6 +171,11 @@ class Driver:
     def leave_open(self, run: int) -> None:
         """A run broke off for a reason outside of it: it stays open, for a resume."""
         self.running.discard(run)
+
+    def resume(self, run: int, until: int | None = None) -> None:
+        """Have a paused run go on next, under its own number, until a step or to its end."""
+        self.search.target(run, until)
+        self._waiting.appendleft(run)
 
     # What there is to do
 
@@ -229,6 +240,16 @@ class Driver:
         decided = self._decider.fetch(is_idle=not self.running)
         if decided is not None:
             self.add(*decided, self._unseen)
+
+    def _start(self, run: Run) -> Run:
+        """Note that a run starts; the first time it gets its target."""
+        until = run.until if run.attempts else self._policies.stopping.until(run)
+        if until != run.until:
+            self.search.target(run, until)
+        self.search.start(run)
+        self.running.add(run.number)
+        self._targets[run.number] = until
+        return replace(run, until=until)
 
     def next_waiting(self) -> Run | None:
         """The next run of the queue that no screen ends."""

@@ -132,6 +132,19 @@ class Search:
         """Note that a run is handed out to a worker."""
         self.record(ev.Started(run=_number_of(run)))
 
+    def target(self, run: Run | int, until: int | None) -> None:
+        """Note at which step a run is to pause, ``None`` for its end; a paused one waits again.
+
+        Raises:
+            NasboError: it has ended, or it has paused at that step or beyond.
+        """
+        known = self.history.run(_number_of(run))
+        if not known.is_open and not known.is_paused:
+            raise NasboError(f"run {known.number} has ended: it is {known.state}")
+        if until is not None and until <= known.step:
+            raise NasboError(f"until > {known.step} must hold for run {known.number}, got {until}")
+        self.record(ev.Targeted(run=known.number, until=until))
+
     def open_round(self, n: int) -> list[Trial]:
         """Have the method decide on ``n`` trials and write them down; none is started."""
         return self.add_round(*self.decide(n))

@@ -81,14 +81,17 @@ class Screening:
 
 
 class Checkpoints:
-    """Keeps the files ``checkpoint*`` of runs that go on and of the best that have ended."""
+    """Keeps the files ``checkpoint*`` of runs that go on or may, and of the best that ended."""
 
     def __init__(self, folder: Path, history: View, n_kept: int) -> None:
         self._folder, self._history, self._n_kept = folder, history, n_kept
-        self._numbers = {trial.id for trial in history.suggested if not trial.is_open}
+        ended = (trial.first for trial in history.suggested if not trial.is_open)
+        self._numbers = {run.number for run in ended if not run.is_paused}
 
     def __call__(self, run: Run) -> None:
         """Remove what need not be kept now that a run has ended."""
+        if run.is_paused:
+            return
         self._numbers.add(run.number)
         ended = [self._history.run(number) for number in self._numbers]
         try:

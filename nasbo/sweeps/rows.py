@@ -7,7 +7,7 @@ trial              its number, which its folder ``trials/NUMBER`` has too
 round              in which it was decided; -1 for repeats and for results from elsewhere
 subspace           the structural choices of its config
 source             design, model, probe, fallback, observed or repeat
-state              waiting, running, finished, or the cause by which it failed
+state              waiting, running, paused, finished, or the cause by which it failed
 value              of the metric; the mean where it was repeated
 n_values           how many values that mean has
 repeat_of, twin    the trial whose config it repeats, or whose result it took over

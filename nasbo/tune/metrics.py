@@ -21,7 +21,7 @@ PERIOD_S = 5.0
 MAX_SUBSPACES = 16
 RECENT = 50
 OTHER = "other"
-STATES = ("waiting", "running", "finished", "failed")
+STATES = ("waiting", "running", "paused", "finished", "failed")
 
 DESCRIPTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "nasbo_sweep": ("1 while the sweep runs", ("method", "space", "metric", "mode")),

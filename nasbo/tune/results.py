@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+STEP = "nasbo_step"
 _TUNE_KEYS = (
+    STEP,
     "checkpoint_dir_name",
     "date",
     "done",
@@ -25,7 +27,7 @@ _TUNE_KEYS = (
 
 
 def own_metrics(result: Mapping[str, Any]) -> dict[str, Any]:
-    """What the trainer itself reported, without Tune's own entries and the config."""
+    """What the trainer itself reported, without the step, Tune's own entries and the config."""
     return {
         key: value
         for key, value in result.items()
@@ -34,8 +36,8 @@ def own_metrics(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def step_of(result: Mapping[str, Any]) -> int:
-    """How often the trial has reported."""
-    return int(result.get("training_iteration") or 0)
+    """How far the trial is: its session says so, else how often it has reported."""
+    return int(result.get(STEP) or result.get("training_iteration") or 0)
 
 
 def finite_number(value: Any) -> float | None:

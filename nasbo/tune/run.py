@@ -23,7 +23,8 @@ from ray.tune import Stopper
 from nasbo.history import History
 from nasbo.job import job_metadata, sweep_name
 from nasbo.past import read_past
-from nasbo.search import Search
+from nasbo.search import Search, StoppingRule
+from nasbo.search.stopping import TO_THE_END
 from nasbo.space import Space
 from nasbo.storage.mirror import place_of
 from nasbo.sweep import Sweep
@@ -93,6 +94,7 @@ def run_sweep(
     space: Space,
     n_trials: int | None = None,
     observers: Observers = NOBODY,
+    stopping: StoppingRule = TO_THE_END,
 ) -> Outcome:
     """Run or continue a sweep.
 
@@ -102,13 +104,14 @@ def run_sweep(
         space: its space.
         n_trials: a new total of trials.
         observers: who watches.
+        stopping: how far trials are trained.
 
     Raises:
         SweepError: the trainer, the cluster or the folder cannot be used.
         JournalError: another process runs the sweep, or its journal is damaged.
     """
     trainer = load_trainer(sweep.trainer, sweep.working_folder or None)
-    searcher = SweepSearch(sweep, space, folder, trainer)
+    searcher = SweepSearch(sweep, space, folder, trainer, stopping)
     try:
         if n_trials is not None and n_trials != searcher.driver.schedule.budget:
             searcher.extend(n_trials)
@@ -145,6 +148,7 @@ def _fit(searcher: SweepSearch, sweep: Sweep, folder: Path, trainer: Trainer) ->
         report_timeout_s=sweep.report_timeout_s,
         is_metric_late=_is_metric_late(sweep, trainer),
         url=place.url if place else "",
+        board=searcher.open_board(),
     )
     tuner = tune.Tuner(
         named_trainable(

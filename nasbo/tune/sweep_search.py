@@ -16,8 +16,18 @@ from nasbo.history import Run, Trial
 from nasbo.history.events import Budget
 from nasbo.job import sweep_name
 from nasbo.methods import Suggestion
-from nasbo.search import Driver, LocalDecider, Next, Policies, Schedule, Search
+from nasbo.search import (
+    Driver,
+    LocalDecider,
+    Next,
+    Policies,
+    Schedule,
+    Search,
+    StoppingRule,
+    Verdict,
+)
 from nasbo.search.retries import RetryPolicy
+from nasbo.search.stopping import TO_THE_END
 from nasbo.space import Space
 from nasbo.storage.mirror import open_journal, place_of
 from nasbo.storage.trial_files import fetch_files
@@ -29,7 +39,8 @@ from nasbo.tune.endings import cause_of_loss, is_storage_error
 from nasbo.tune.remote_method import MethodRecipe, RemoteDecider
 from nasbo.tune.results import finite_number, own_metrics, step_of
 from nasbo.tune.searcher import random_suggestions
-from nasbo.tune.trial import CAUSE, GIVEN, MESSAGE, TIMEOUT_FILE, VALUE, WORKER_FILE
+from nasbo.tune.trial import CAUSE, GIVEN, MESSAGE, OBEYED, TIMEOUT_FILE, VALUE, WORKER_FILE
+from nasbo.tune.verdicts import Board
 
 logger = logging.getLogger(__name__)
 MAX_LOSSES_IN_A_ROW = 50
@@ -46,9 +57,18 @@ class SweepSearch(Searcher):
         error: of a journal that cannot be written.
     """
 
-    def __init__(self, sweep: Sweep, space: Space, folder: Path, trainer: Trainer) -> None:
+    def __init__(
+        self,
+        sweep: Sweep,
+        space: Space,
+        folder: Path,
+        trainer: Trainer,
+        stopping: StoppingRule = TO_THE_END,
+    ) -> None:
         super().__init__(metric=VALUE, mode=sweep.mode)
         self._sweep, self._folder, self._trainer = sweep, folder, trainer
+        self._stopping = stopping
+        self._board: Board | None = None
         self.reason, self.state = "", "stopped"
         self.error: JournalError | None = None
         self._losses_in_a_row = 0
@@ -80,6 +100,7 @@ class SweepSearch(Searcher):
             cost=self._cost,
             retry=RetryPolicy(sweep.max_failures),
             ended=(self._failures, self._checkpoints),
+            stopping=self._stopping,
         )
         decider = LocalDecider() if self.search.is_quick else self._decider
         return Driver(self.search, schedule, decider, policies)
@@ -156,6 +177,8 @@ class SweepSearch(Searcher):
             "trial": answer.number,
             "config": self.search.history.trial(answer.number).copy().config,
             "n_out_of_memory": answer.retries.get("oom", 0),
+            "step": answer.resumed_from,
+            "until": answer.until,
         }
 
     def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
@@ -185,9 +208,18 @@ class SweepSearch(Searcher):
         """What Tune pickles beside its own state."""
         return {"_metric": self._metric, "_mode": self._mode}
 
+    def open_board(self) -> Board | None:
+        """The way to tell running trials verdicts, where the stopping rule has any."""
+        if self._stopping.verdict is not None:
+            self._board = Board(sweep_name(self._folder))
+        return self._board
+
     def close(self) -> None:
-        """End the process that holds the method."""
+        """End the processes that hold the method and the verdicts."""
         self._decider.close()
+        if self._board is not None:
+            self._board.close()
+            self._board = None
 
     # What follows
 
@@ -207,9 +239,13 @@ class SweepSearch(Searcher):
         self.error = self.error or error
 
     def _report(self, trial_id: str, result: dict[str, Any]) -> None:
-        if (number := self._trials.get(trial_id)) is not None:
-            value = finite_number(result.get(VALUE))
-            self.driver.on_report(number, step_of(result), value, own_metrics(result))
+        number = self._trials.get(trial_id)
+        if number is None or result.get(CAUSE) in OBEYED.values():  # its last report once more
+            return
+        value = finite_number(result.get(VALUE))
+        verdict = self.driver.on_report(number, step_of(result), value, own_metrics(result))
+        if self._board is not None and verdict is not Verdict.GO_ON:
+            self._board.post(trial_id, verdict)
 
     def _complete(self, trial_id: str, result: dict[str, Any]) -> None:
         number = self._trials.pop(trial_id, None)
@@ -241,8 +277,9 @@ class SweepSearch(Searcher):
         if is_storage_error(message):  # stays open: it is run again when the disk is well
             self._leave_open(number, f"{self._folder} cannot be written: {message}", "lost")
             return
+        value = finite_number(result.get(VALUE))
         metrics, step = own_metrics(result), step_of(result)
-        self.driver.on_end(number, error=cause, metrics=metrics, message=message, step=step)
+        self.driver.on_end(number, value, error=cause, metrics=metrics, message=message, step=step)
 
     def _leave_open(self, number: int, reason: str, state: str) -> None:
         """End the sweep for a reason outside of its configs; a resume runs the trial again."""

@@ -20,11 +20,14 @@ from typing import Any, TextIO
 import ray
 from ray import tune
 
+from nasbo.search import Verdict
 from nasbo.storage.place import Place
 from nasbo.storage.trial_files import TrialFiles
 from nasbo.sweep import trial_folder, trial_name
 from nasbo.trainer import DATA, cause_of, load_trainer
 from nasbo.tune.preparation import prepare_node
+from nasbo.tune.results import STEP
+from nasbo.tune.verdicts import Board
 
 TIMEOUT_FILE, WORKER_FILE = "timeout.txt", "worker.json"
 
@@ -41,13 +44,16 @@ HOME = _home()
 VALUE, CAUSE, MESSAGE = "nasbo_value", "nasbo_cause", "nasbo_message"
 GIVEN = "nasbo_given"
 """Names of the results that a trainer gave instead of the metric."""
+OBEYED = {Verdict.PAUSE: "paused", Verdict.STOP: "stopped"}
+"""How a trial ends whose trainer was told not to go on, and returned."""
 
 
 @dataclass(frozen=True)
 class TrialTask:
     """What all trials of a sweep share.
 
-    ``is_metric_late`` says that only the last report has the metric.
+    ``is_metric_late`` says that only the last report has the metric. A ``board`` is asked after
+    each report.
     """
 
     folder: str
@@ -59,6 +65,18 @@ class TrialTask:
     report_timeout_s: float | None = None
     is_metric_late: bool = False
     url: str = ""
+    board: Board | None = None
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """The part of its training that a trial does now: from a step on, until it is to pause."""
+
+    step: int = 0
+    until: int | None = None
+
+
+WHOLE = Stretch()
 
 
 def _open_files(task: TrialTask, number: int) -> TrialFiles | None:
@@ -78,7 +96,13 @@ class TuneSession:
             takes smaller steps then.
     """
 
-    def __init__(self, task: TrialTask, number: int, n_out_of_memory: int = 0) -> None:
+    def __init__(
+        self,
+        task: TrialTask,
+        number: int,
+        n_out_of_memory: int = 0,
+        stretch: Stretch = WHOLE,
+    ) -> None:
         self._files = _open_files(task, number)
         self.folder = self._files.folder if self._files else trial_folder(task.folder, number)
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -86,33 +110,61 @@ class TuneSession:
         self.seed = zlib.crc32(f"{task.seed}/{number}".encode())
         self.options: Mapping[str, Any] = task.options
         self.n_out_of_memory = n_out_of_memory
-        self._has_reported = False
+        self.step, self._until, self._board = stretch.step, stretch.until, task.board
+        self._last: dict[str, Any] | None = None
+        self._told, self._is_deaf = Verdict.GO_ON, False
         self._metric, self._is_metric_late = task.metric, task.is_metric_late
         store = self._store_last if self._files else None
         self._watchdog = Watchdog(self.folder / TIMEOUT_FILE, task.report_timeout_s, store)
 
-    def report(self, metrics: dict[str, float]) -> None:
+    def report(self, metrics: dict[str, float], step: int | None = None) -> bool:
         """Hand the metrics to Tune, with the one that drives the search under its own key."""
-        is_early = self._is_metric_late and self._metric not in metrics
-        value = math.nan if is_early else pick_value(metrics, self._metric)
-        self._tell({**metrics, VALUE: value})
+        self._is_deaf |= self._told is not Verdict.GO_ON  # whoever reports again has gone on
+        self.step = self.step + 1 if step is None else step
+        self._tell(self._valued(metrics))
+        self._told = self._verdict()
+        return self._told is Verdict.GO_ON
+
+    def _verdict(self) -> Verdict:
+        if self._until is not None and self.step >= self._until:
+            return Verdict.PAUSE
+        if self._board is None:
+            return Verdict.GO_ON
+        return self._board.take(tune.get_context().get_trial_id())
 
     def conclude(self, result: Any) -> None:
-        """Hand what the trainer returned to Tune, behind the last files that it wrote."""
-        if isinstance(result, Mapping):
-            self.report(dict(result))
-        elif result is not None:
-            self._tell({VALUE: pick_value(result, None)})
-        elif self._has_reported:
-            self.store()
-        else:
+        """Hand what the trainer returned to Tune, behind the last files that it wrote.
+
+        One that was told not to go on and obeyed has paused or was stopped, unless it diverged.
+        """
+        returned = None if result is None else self._valued(result)
+        last = returned or self._last
+        if last is None:
             raise MissingMetricError("the trainer neither reported nor returned anything")
+        is_obeyed = self._told is not Verdict.GO_ON and not self._is_deaf
+        if is_obeyed and (math.isfinite(last[VALUE]) or self._is_early(last)):
+            self._tell({**last, CAUSE: OBEYED[self._told]})
+        elif returned is not None:
+            self.step += 1
+            self._tell(returned)
+        else:
+            self.store()
+
+    def _valued(self, result: Any) -> dict[str, Any]:
+        """Results with the value that drives the search."""
+        if not isinstance(result, Mapping):
+            return {VALUE: pick_value(result, None)}
+        value = math.nan if self._is_early(result) else pick_value(result, self._metric)
+        return {**result, VALUE: value}
+
+    def _is_early(self, metrics: Mapping[str, Any]) -> bool:
+        return self._is_metric_late and self._metric not in metrics
 
     def _tell(self, result: dict[str, Any]) -> None:
-        self._has_reported = True
+        self._last = result
         with self._watchdog.paused():  # the driver's time is not the trial's
             self.store()
-            tune.report(result)
+            tune.report({**result, STEP: self.step})
 
     def store(self) -> None:
         """Bring the folder to the bucket, if that is where it belongs."""
@@ -255,7 +307,8 @@ def run_trial(config: dict[str, Any], task: TrialTask) -> None:
     Whatever the trainer raises is reported as an ending with its cause: Tune itself retries only
     what the machine did.
     """
-    session = TuneSession(task, config["trial"], config["n_out_of_memory"])
+    stretch = Stretch(config["step"], config["until"])
+    session = TuneSession(task, config["trial"], config["n_out_of_memory"], stretch)
     try:
         _train(config, task, session)
     finally:
@@ -282,4 +335,5 @@ def _train(config: dict[str, Any], task: TrialTask, session: TuneSession) -> Non
         if isinstance(error, SystemExit):
             message = f"the trainer called sys.exit({error.code!r})"
         given = ", ".join(error.given) if isinstance(error, MissingMetricError) else ""
-        tune.report({VALUE: math.nan, CAUSE: cause, MESSAGE: message, GIVEN: given})
+        ended = {VALUE: math.nan, CAUSE: cause, MESSAGE: message, GIVEN: given}
+        tune.report({**ended, STEP: session.step + 1})

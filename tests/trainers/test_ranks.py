@@ -2,13 +2,15 @@
 
 import os
 import signal
-from collections.abc import Callable
+import subprocess
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
+from trainers import ranks
 from trainers.architecture import InvalidArchitecture
 from trainers.ranks import Group, RankFailed
 from trainers.session import LocalSession
@@ -87,7 +89,7 @@ def test_ranks_continue_from_the_checkpoint_of_the_first(
     whole = _trained(tmp_path / "whole", config, **options)
     broken = LocalSession(tmp_path / "parts", 0, {**OPTIONS, **options})
 
-    def stop(metrics: dict[str, Any]) -> None:
+    def stop(metrics: dict[str, Any], step: int) -> bool:
         raise KeyError("the machine was taken away")
 
     broken.report = stop  # type: ignore[method-assign]
@@ -96,6 +98,32 @@ def test_ranks_continue_from_the_checkpoint_of_the_first(
     again = _trained(tmp_path / "parts", config, **options)
     assert [report["epoch"] for report in again.reports] == [2]
     assert again.reports[-1]["val_loss"] == pytest.approx(whole.reports[-1]["val_loss"], abs=1e-9)
+
+
+def test_ranks_that_are_told_to_pause_end_together_and_go_on(
+    tmp_path: Path, uniform_config: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config, options = uniform_config(0), {**OPTIONS, "epochs": 3, "n_train": 128, "ranks": 2}
+    whole = LocalSession(tmp_path / "whole", 0, options)
+    train(config, whole)
+    codes: list[int | None] = []
+
+    def end(children: Sequence[subprocess.Popen[str]]) -> None:
+        for child in children:
+            codes.append(child.wait(60))  # of its own accord: its input is still open
+        ending(children)
+
+    ending = ranks._end
+    monkeypatch.setattr(ranks, "_end", end)
+    reports = []
+    for until in (1, 2, None):
+        part = LocalSession(tmp_path / "parts", 0, options, until)
+        train(config, part)
+        reports += part.reports
+    assert codes == [0, 0, 0]
+    assert [report["epoch"] for report in reports] == [1, 2, 3]
+    for one, other in zip(whole.reports, reports, strict=True):
+        assert one["val_loss"] == pytest.approx(other["val_loss"], abs=1e-9)
 
 
 @pytest.mark.slow
@@ -113,11 +141,12 @@ def test_the_failure_of_another_rank_is_told(
 def test_a_rank_that_is_killed_ends_the_trial(tmp_path: Path, uniform_config: Make) -> None:
     session = LocalSession(tmp_path, 0, {**OPTIONS, "epochs": 2, "ranks": 2})
 
-    def kill(metrics: dict[str, Any]) -> None:
+    def kill(metrics: dict[str, Any], step: int) -> bool:
         for file in Path("/proc/self/task").glob("*/children"):
             for process in file.read_text().split():
                 if b"trainers.ranks" in Path(f"/proc/{process}/cmdline").read_bytes():
                     os.kill(int(process), signal.SIGKILL)
+        return True
 
     session.report = kill  # type: ignore[method-assign]
     with pytest.raises(RankFailed, match="rank 1 ended with -9"):

@@ -115,6 +115,26 @@ def test_resume_is_bit_identical(
         assert whole.reports[-1][name] == parts.reports[-1][name]
 
 
+@pytest.mark.parametrize("every", [1, 2])
+def test_pauses_change_nothing(tmp_path: Path, sample_config: Make, every: int) -> None:
+    config, n_epochs = {**sample_config(4), "batch_size": 32}, 4
+    options = {**RICH, "epochs": n_epochs, "n_train": 160, "checkpoint_every_epochs": every}
+    whole = LocalSession(tmp_path / "whole", 3, options)
+    train(config, whole)
+    reports = []
+    for until in (1, 3, None):
+        part = LocalSession(tmp_path / "parts", 3, options, until)
+        train(config, part)
+        assert part.step == (until or n_epochs)
+        reports += part.reports
+        torch.rand(5)
+    assert [report["epoch"] for report in reports] == [1, 2, 3, 4], "no epoch is trained twice"
+    _assert_same_weights(whole.folder, tmp_path / "parts")
+    for one, other in zip(whole.reports, reports, strict=True):
+        for name in ("val_accuracy", "val_loss", "train_loss", "train_accuracy", "lr"):
+            assert one[name] == other[name]
+
+
 @pytest.mark.slow
 def test_killed_at_five_random_steps_and_still_the_same(
     tmp_path: Path, sample_config: Make

@@ -61,7 +61,8 @@ def test_a_search_in_numbers() -> None:
     found = _measured(search)
     assert set(found) == set(DESCRIPTIONS)
     assert found["nasbo_best_value"] == {"": 0.9}
-    assert found["nasbo_trials"] == {"waiting": 0, "running": 1, "finished": 2, "failed": 1}
+    states = {"waiting": 0, "running": 1, "paused": 0, "finished": 2, "failed": 1}
+    assert found["nasbo_trials"] == states
     assert found["nasbo_budget"] == {"": 9}
     assert found["nasbo_round"] == {"": 0}
     assert found["nasbo_suggest_seconds"] == {"": 1.5}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,8 +16,9 @@ from nasbo.sweep import Sweep, create_folder
 from nasbo.trainer import DATA, load_trainer
 from nasbo.tune import trial
 from nasbo.tune.preparation import PreparationError, prepare_node
+from nasbo.tune.results import STEP
 from nasbo.tune.sweep_search import SweepSearch
-from nasbo.tune.trial import CAUSE, MESSAGE, VALUE, TrialTask, run_trial
+from nasbo.tune.trial import CAUSE, MESSAGE, VALUE, Stretch, TrialTask, run_trial
 
 pytestmark = [pytest.mark.ray]
 TRAINER = "tests.tune.dataless"
@@ -36,7 +38,7 @@ def reports(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
 def run_one(folder: Path, function: str, **options: Any) -> None:
     task = TrialTask(str(folder), f"{TRAINER}:{function}", None, 0, options)
-    run_trial({"trial": 0, "config": {}, "n_out_of_memory": 0}, task)
+    run_trial({"trial": 0, "config": {}, "n_out_of_memory": 0, "step": 0, "until": None}, task)
 
 
 @pytest.mark.parametrize(("granted", "shown"), [([], ""), ([1], "0,1")])
@@ -71,6 +73,30 @@ def test_bad_data_have_a_cause_of_their_own(
     run_one(tmp_path, function, **options)
     assert [report[CAUSE] for report in reports] == [DATA]
     assert words in reports[0][MESSAGE]
+
+
+@pytest.mark.parametrize(
+    ("settings", "stretch", "causes", "steps"),
+    [
+        ({"metric": "loss"}, Stretch(), [None] * 4, [1, 2, 3, 4]),
+        ({"metric": "loss"}, Stretch(0, 2), [None, None, "paused"], [1, 2, 2]),
+        ({"metric": "loss"}, Stretch(2, 3), [None, "paused"], [3, 3]),
+        ({"metric": "test", "is_metric_late": True}, Stretch(0, 1), [None, "paused"], [1, 1]),
+    ],
+)
+def test_a_trial_pauses_at_its_step(
+    tmp_path: Path,
+    reports: list[dict[str, Any]],
+    settings: dict[str, Any],
+    stretch: Stretch,
+    causes: list[str | None],
+    steps: list[int],
+) -> None:
+    task = TrialTask(str(tmp_path), "tests.tune.listening:train", seed=0, **settings)
+    config = {"trial": 0, "config": {"x": 0.5}, "n_out_of_memory": 0, **asdict(stretch)}
+    run_trial(config, task)
+    assert [report.get(CAUSE) for report in reports] == causes
+    assert [report[STEP] for report in reports] == steps
 
 
 def test_a_failed_preparation_is_tried_again_by_the_next_trial() -> None:

@@ -42,7 +42,9 @@ def test_a_nodes_disk_is_free_when_a_trial_has_ended(
     kind: str, tmp_path: Path, reports: list[dict[str, Any]]
 ) -> None:
     task = task_of(tmp_path, "tests.tune.toy:returning")
-    run_trial({"trial": 3, "config": {"kind": kind}, "n_out_of_memory": 0}, task)
+    run_trial(
+        {"trial": 3, "config": {"kind": kind}, "n_out_of_memory": 0, "step": 0, "until": None}, task
+    )
     assert not reports[-1].get(CAUSE)
     assert (tmp_path / "bucket/trials/00003/weights.bin").read_text() == kind
     assert left(tmp_path) == []
@@ -52,7 +54,13 @@ def test_the_traceback_of_a_crash_is_stored_before_the_disk_is_freed(
     tmp_path: Path, reports: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     task = task_of(tmp_path, "tests.tune.toy:endings")
-    config = {"trial": 3, "config": {"kind": "crash"}, "n_out_of_memory": 0}
+    config = {
+        "trial": 3,
+        "config": {"kind": "crash"},
+        "n_out_of_memory": 0,
+        "step": 0,
+        "until": None,
+    }
     run_trial(config, task)
     assert reports[-1][CAUSE] == "crashed"
     assert "a bug of the user" in (tmp_path / "bucket/trials/00003/error.txt").read_text()

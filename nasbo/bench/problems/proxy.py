@@ -38,9 +38,10 @@ class Session:
     n_out_of_memory: int = 0
     reports: list[dict[str, float]] = field(default_factory=list)
 
-    def report(self, metrics: dict[str, float]) -> None:
+    def report(self, metrics: dict[str, float], step: int | None = None) -> bool:
         """Keep the metrics of an epoch."""
         self.reports.append(metrics)
+        return True
 
 
 def train_once(trainer: Trainer, config: Config, seed: int, options: Mapping[str, Any]) -> float:
