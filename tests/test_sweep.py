@@ -9,20 +9,17 @@ from typing import Any
 import pytest
 
 from nasbo.errors import JournalError, NasboError, SpaceError, SweepError
-from nasbo.parsing import parse_duration, parse_pairs
 from nasbo.search import Search
-from nasbo.sweep import (
-    JOURNAL_FILE,
+from nasbo.storage.mirror import JOURNAL_FILE
+from nasbo.sweeps.folder import (
     SETTINGS_FILE,
     SPACE_FILE,
-    Sweep,
-    best_of,
+    SweepFolder,
     create_folder,
-    make_sweep,
-    open_folder,
-    read_settings,
-    status,
 )
+from nasbo.sweeps.parsing import parse_duration, parse_pairs
+from nasbo.sweeps.settings import Sweep, make_sweep, read_settings
+from nasbo.sweeps.status import status
 
 GOOD = {"space": "svm", "trainer": "own:train"}
 
@@ -110,7 +107,7 @@ def test_numbers_of_sweep_files_and_folders(tmp_path: Path) -> None:
     assert (sweep.stop_at, sweep.trainer_options) == (0.001, {"rate": 0.0005})
     options = {"rate": 5e-4, "tag": "5e-4", "day": "2001-01-01", "word": "null", "empty": ""}
     create_folder(tmp_path / "run", make_sweep({**GOOD, "trainer_options": options}))
-    assert open_folder(tmp_path / "run")[0].trainer_options == options
+    assert SweepFolder(tmp_path / "run").settings.trainer_options == options
 
 
 @pytest.mark.parametrize(
@@ -147,16 +144,16 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_settings_come_back(folder: Path) -> None:
-    sweep, space = open_folder(folder)
-    assert sweep == Sweep(space="svm", trainer="own:train", trials=12, method="random")
-    assert space.n_subspaces == 4
+    held = SweepFolder(folder)
+    assert held.settings == Sweep(space="svm", trainer="own:train", trials=12, method="random")
+    assert held.space.n_subspaces == 4
     assert folder.stat().st_mode & 0o777 == 0o700
     with pytest.raises(SweepError, match="holds a sweep already: continue it by nasbo resume"):
-        create_folder(folder, sweep)
+        create_folder(folder, held.settings)
 
 
 def test_status(folder: Path) -> None:
-    found = status(folder)
+    found = status(SweepFolder(folder))
     assert found["state"] == "interrupted"
     counts = {key: found[key] for key in ("n_trials", "finished", "running", "failed", "rounds")}
     assert counts == {"n_trials": 12, "finished": 5, "running": 0, "failed": 2, "rounds": 1}
@@ -164,19 +161,19 @@ def test_status(folder: Path) -> None:
     assert (found["best"]["trial"], found["best"]["value"]) == (0, 0.0)
     assert json.loads(json.dumps(found)) == found
     with Search("svm", method="random", journal=folder / JOURNAL_FILE) as search:
-        assert status(folder)["state"] == "running"
-        assert status(folder)["running"] == 2
+        assert status(SweepFolder(folder))["state"] == "running"
+        assert status(SweepFolder(folder))["running"] == 2
         for trial in search.ask(5):
             search.tell(trial, 1.0)
-    assert status(folder)["state"] == "finished"
+    assert status(SweepFolder(folder))["state"] == "finished"
 
 
 def test_status_of_a_sweep_that_has_not_begun(tmp_path: Path) -> None:
     create_folder(tmp_path / "new", make_sweep(GOOD))
-    found = status(tmp_path / "new")
+    found = status(SweepFolder(tmp_path / "new"))
     assert (found["finished"], found["rounds"], found["best"]) == (0, 0, None)
     with pytest.raises(NasboError, match="nothing has finished yet"):
-        best_of(tmp_path / "new")
+        _ = SweepFolder(tmp_path / "new").best
 
 
 @pytest.mark.parametrize(
@@ -197,7 +194,7 @@ def test_broken_folders(name: str, text: str | None, error: Any, words: str, fol
     if text is not None:
         (folder / name).write_text(text)
     with pytest.raises(error, match=words):
-        status(folder)
+        status(SweepFolder(folder))
 
 
 def test_folder_that_cannot_be_made(tmp_path: Path) -> None:
