@@ -131,7 +131,7 @@ class Sweep:
     @property
     def needs(self) -> dict[str, float]:
         """What one trial takes of a node, by Ray's names."""
-        own = {name: getattr(self, setting) for name, setting in OWN_RESOURCES.items()}
+        own = {resource: getattr(self, name) for resource, name in OWN_RESOURCES.items()}
         return {name: amount for name, amount in {**own, **self.resources}.items() if amount}
 
     def notes(self) -> dict[str, Any]:

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from nasbo.cli import cli
 from nasbo.errors import JournalError, NasboError, SpaceError, SweepError
 from nasbo.search import Search
 from nasbo.storage.mirror import JOURNAL_FILE
@@ -18,7 +20,16 @@ from nasbo.sweeps.folder import (
     create_folder,
 )
 from nasbo.sweeps.parsing import parse_duration, parse_pairs
-from nasbo.sweeps.settings import Sweep, make_sweep, read_settings
+from nasbo.sweeps.settings import (
+    MAY_DIFFER,
+    PLACEMENT,
+    SETTINGS,
+    Sweep,
+    make_sweep,
+    parsed,
+    read_settings,
+    taken_by,
+)
 from nasbo.sweeps.status import status
 
 GOOD = {"space": "svm", "trainer": "own:train"}
@@ -70,6 +81,46 @@ GOOD = {"space": "svm", "trainer": "own:train"}
 def test_rules(settings: dict[str, Any], words: str) -> None:
     with pytest.raises(SweepError, match=words):
         make_sweep({**GOOD, **settings})
+
+
+@pytest.mark.parametrize("command", ["run", "resume", "finalize", "launch"])
+def test_every_setting_is_a_flag_of_the_commands_that_take_it(command: str) -> None:
+    options = {option.name: set(option.opts) for option in cli.commands[command].params}
+    taken = taken_by("run" if command == "launch" else command)
+    for declared in taken:
+        assert options[declared.name] == set(declared.flags)
+    strangers = (SETTINGS.keys() & options) - {declared.name for declared in taken}
+    assert strangers == ({"trainer_options"} if command == "finalize" else set())
+
+
+def test_what_resume_takes_may_differ_or_is_noted_in_the_journal() -> None:
+    names = {declared.name for declared in taken_by("resume")}
+    assert names - MAY_DIFFER == {"repeats", "repeat_top"}
+    assert set(PLACEMENT) < MAY_DIFFER
+
+
+def test_helps_tell_what_holds_without_the_flag() -> None:
+    helps = {name: CliRunner().invoke(cli, [name, "--help"]).output for name in ("run", "resume")}
+    assert "[default: auto]" in helps["run"]
+    assert "[default: as in the sweep]" in " ".join(helps["resume"].split())
+
+
+def test_words_of_the_command_line_are_checked_at_the_door(tmp_path: Path) -> None:
+    assert parsed({"slots": "auto", "batch": None, "trainer_options": ("a=1",)}) == {
+        "slots": "auto",
+        "trainer_options": {"a": 1},
+    }
+    create_folder(tmp_path / "s", make_sweep(GOOD))
+    done = CliRunner().invoke(cli, ["resume", str(tmp_path / "s"), "--trials", "0"])
+    assert (done.exit_code, done.output) == (2, "nasbo: trials >= 1 must hold, but got 0\n")
+
+
+def test_what_a_trial_needs() -> None:
+    sweep = Sweep("svm", "own:train", gpus_per_trial=0.5, resources={"spot": 1})
+    assert sweep.needs == {"CPU": 1, "GPU": 0.5, "spot": 1}
+    for name in sweep.needs.keys() - {"spot"}:
+        with pytest.raises(SweepError, match="resources must be amounts above 0 by name"):
+            make_sweep({**GOOD, "resources": {name: 1}})
 
 
 def test_defaults_and_shipped_trainers() -> None:
