@@ -14,23 +14,8 @@ from rich.console import Console
 from rich.text import Text
 
 from nasbo.errors import SweepError
-from nasbo.forecast import draw_forecast, sweep_length
 from nasbo.history import History, Repeating, View
 from nasbo.history.events import Budget, Event, RepeatsChanged
-from nasbo.job import sweep_name
-from nasbo.parsing import parsed
-from nasbo.past import read_past
-from nasbo.plan import (
-    calibrated,
-    check_provenance,
-    check_same,
-    check_search,
-    cluster_of,
-    placement_of,
-    prepare,
-    prepare_data,
-    provenance_of,
-)
 from nasbo.report.forecast import (
     describe_forecast,
     describe_gpus,
@@ -45,18 +30,25 @@ from nasbo.resources import n_gpus
 from nasbo.search import Search
 from nasbo.search.repeats import is_complete
 from nasbo.space import Space
-from nasbo.storage.mirror import open_journal, open_named, push, shown
-from nasbo.sweep import (
-    SETTINGS_FILE,
-    Sweep,
-    create_folder,
-    limits_of,
-    open_folder,
-    read_history,
-    read_settings,
+from nasbo.storage.mirror import open_journal, open_named, push
+from nasbo.sweeps.checks import (
+    calibrated,
+    check_provenance,
+    check_same,
+    check_search,
+    cluster_of,
+    placement_of,
+    prepare,
+    prepare_data,
+    provenance_of,
 )
+from nasbo.sweeps.folder import SETTINGS_FILE, SweepFolder, create_folder
+from nasbo.sweeps.forecast import draw_forecast, sweep_length
+from nasbo.sweeps.job import sweep_name
+from nasbo.sweeps.past import read_past
+from nasbo.sweeps.settings import Sweep, limits_of, parsed, read_settings
+from nasbo.sweeps.undo import files_of, taken_back
 from nasbo.trainer import Trainer, check_outside, load_trainer
-from nasbo.undo import files_of, taken_back
 
 EXIT_CODES = {"finished": 0, "stopped": 0, "failed": 1, "lost": 3, "interrupted": 130}
 PLOT_FILE = "best_so_far.png"
@@ -100,7 +92,7 @@ def start_sweep(
     before = files_of(folder)
     create_folder(folder, replace(sweep, address=address if is_lasting else None))
     with taken_back(folder, before):
-        return run_in_words(folder, sweep, space, None, display)
+        return run_in_words(SweepFolder(folder), sweep, None, display)
 
 
 def start_or_resume(file: str, folder: Path, given: Mapping[str, Any], display: Display) -> int:
@@ -120,12 +112,11 @@ def start_or_resume(file: str, folder: Path, given: Mapping[str, Any], display: 
 
 def _more_trials(folder: Path, named: int | None, console: Console) -> int | None:
     """The new total of trials if one is named that is above that of the folder, else ``None``."""
-    held, history = read_history(folder)
-    budget = history.budget or held.trials
-    if named is not None and named < budget:
-        words = f"{shown(folder)}: goes on to its {budget} trials; trials = {named} takes none away"
-        console.print(words, highlight=False, soft_wrap=True)
-    return named if named is not None and named > budget else None
+    held = SweepFolder(folder)
+    if named is not None and named < held.budget:
+        told = f"{held.name}: goes on to its {held.budget} trials; trials = {named} takes none away"
+        console.print(told, highlight=False, soft_wrap=True)
+    return named if named is not None and named > held.budget else None
 
 
 def plan_sweep(file: str, given: Mapping[str, Any], console: Console) -> int:
@@ -196,30 +187,29 @@ def resume_sweep(
             its own.
         repeating: how often the best configs are to be repeated from now on.
     """
-    sweep, space = open_folder(folder)
-    sweep = replace(sweep, **{**(placement or {}), "working_folder": os.getcwd()})
-    _check_trainer(folder, sweep)
+    held = SweepFolder(folder)
+    sweep = replace(held.settings, **{**(placement or {}), "working_folder": os.getcwd()})
+    _check_trainer(held)
     check_provenance(folder, sweep, display.console)
     if repeating is not None:
-        change = RepeatsChanged(repeats=repeating.repeats, top=repeating.top)
-        _note(folder, sweep, space, change)
-    _, history = read_history(folder)
+        _note(held, RepeatsChanged(repeats=repeating.repeats, top=repeating.top))
+    history = held.history
     if n_trials is not None and is_final(history):
-        raise SweepError(f"{shown(folder)} holds finalists: there are no more trials of them")
-    budget = n_trials or history.budget or sweep.trials
+        raise SweepError(f"{held.name} holds finalists: there are no more trials of them")
+    budget = n_trials or held.budget
     if budget < history.n_suggested:
         raise SweepError(
             f"--trials must be at least {history.n_suggested}, the trials so far, got {budget}"
         )
     if is_complete(history, budget):
-        if budget != (history.budget or sweep.trials):
-            history = _note(folder, sweep, space, Budget(trials=budget))
-        ended = f"{shown(folder)}: has finished, {history.n_ended} of {budget} trials have ended"
+        if budget != held.budget:
+            history = _note(held, Budget(trials=budget))
+        ended = f"{held.name}: has finished, {history.n_ended} of {budget} trials have ended"
         display.console.print(ended)
-        _conclude(folder, sweep, history, display.console)
+        _conclude(held, history, display.console)
         return exit_code("finished", history)
     prepare_data(sweep, display.console)
-    return run_in_words(folder, sweep, space, budget, display)
+    return run_in_words(held, sweep, budget, display)
 
 
 def is_final(history: View) -> bool:
@@ -227,22 +217,23 @@ def is_final(history: View) -> bool:
     return any("search_trial" in trial.info for trial in history.trials[:1])
 
 
-def _note(folder: Path, sweep: Sweep, space: Space, change: Event) -> History:
+def _note(held: SweepFolder, change: Event) -> History:
     """Write a change of plans into the journal."""
-    journal, options = open_journal(folder), sweep.method_options
-    with Search(space, sweep.method, sweep.mode, sweep.seed, journal=journal, **options) as search:
+    sweep, journal = held.settings, open_journal(held.path)
+    goal = (sweep.method, sweep.mode, sweep.seed)
+    with Search(held.space, *goal, journal=journal, **sweep.method_options) as search:
         search.record(change)
         return search.history
 
 
-def _check_trainer(folder: Path, sweep: Sweep) -> None:
+def _check_trainer(held: SweepFolder) -> None:
     """A folder from elsewhere runs no code but installed packages and this working directory."""
     try:
-        _check_code(folder, sweep)
-        load_trainer(sweep.trainer)
+        _check_code(held.path, held.settings)
+        load_trainer(held.settings.trainer)
     except SweepError as error:
         raise SweepError(
-            f"{error}; {shown(folder)} names the trainer {sweep.trainer}: "
+            f"{error}; {held.name} names the trainer {held.settings.trainer}: "
             "resume where that module lies"
         ) from error
 
@@ -253,35 +244,35 @@ def _check_code(folder: Path, sweep: Sweep) -> None:
         check_outside(sweep.method, folder)
 
 
-def show_best(folder: Path, console: Console) -> None:
+def show_best(held: SweepFolder, console: Console) -> None:
     """Print the best config of a sweep."""
-    sweep, history = read_history(folder)
-    if history.best is None:
-        raise SweepError(f"{folder}: nothing has finished yet")
-    console.print(describe_best(history, history.best, _trainer_or_none(folder, sweep)))
+    console.print(describe_best(held.history, held.best, _trainer_or_none(held)))
 
 
-def run_in_words(
-    folder: Path, sweep: Sweep, space: Space, n_trials: int | None, display: Display
-) -> int:
-    """Run a sweep whose folder is there, with its progress and its result in words."""
+def run_in_words(held: SweepFolder, sweep: Sweep, n_trials: int | None, display: Display) -> int:
+    """Run a sweep whose folder is there, with its progress and its result in words.
+
+    Args:
+        held: the sweep's folder.
+        sweep: its settings, with those of this run alone.
+        n_trials: a new total of trials.
+        display: where it shows itself.
+    """
     console = display.console
     budget = n_trials or sweep.trials
     goal = "maximising" if sweep.mode == "max" else "minimising"
     what = f"{goal} {sweep.metric or 'the value'} of {sweep.trainer}"
-    console.print(
-        f"sweep {shown(folder)}: {sweep.method}, {budget} trials, {what}", highlight=False
-    )
-    console.print(f"space: {space.n_subspaces:,} subspaces; starting Ray ...", highlight=False)
+    console.print(f"sweep {held.name}: {sweep.method}, {budget} trials, {what}", highlight=False)
+    console.print(f"space: {held.space.n_subspaces:,} subspaces; starting Ray ...", highlight=False)
     from nasbo.tune.observers import Observers
     from nasbo.tune.run import run_sweep  # Ray takes seconds to import
 
     begin = time.monotonic()
-    log = _tensorboard(folder, sweep)
-    with _live_report(folder, display) as url, Progress(console, budget) as progress:
+    log = _tensorboard(held)
+    with _live_report(held.path, display) as url, Progress(console, budget) as progress:
         called = (progress, lambda history, note: log.update(history))
         observers = Observers(called, progress.tell, url)
-        outcome = run_sweep(folder, sweep, space, n_trials, observers)
+        outcome = run_sweep(held.path, sweep, held.space, n_trials, observers)
     with suppress(OSError):  # said when it could not be written
         log.close()
     history = outcome.history
@@ -292,15 +283,15 @@ def run_in_words(
         + (f"; {outcome.reason}" if outcome.reason else ""),
         highlight=False,
     )
-    _conclude(folder, sweep, history, console)
-    push(folder)
+    _conclude(held, history, console)
+    push(held.path)
     if history.is_exhausted and history.n_ended < budget:
         console.print(f"the space has no more than these {history.n_ended} configs")
     if outcome.state == "failed" and not history.has_own_result:
-        told = f"mend it and continue with nasbo resume, or remove {shown(folder)} and begin again"
+        told = f"mend it and continue with nasbo resume, or remove {held.name} and begin again"
         console.print(told, highlight=False, soft_wrap=True)
     elif outcome.state != "finished":
-        console.print(f"continue with: nasbo resume {shown(folder)}", highlight=False)
+        console.print(f"continue with: nasbo resume {held.name}", highlight=False)
     return exit_code(outcome.state, history)
 
 
@@ -323,37 +314,34 @@ def _live_report(folder: Path, display: Display) -> Iterator[str]:
         yield url
 
 
-def _tensorboard(folder: Path, sweep: Sweep) -> TensorboardLog:
+def _tensorboard(held: SweepFolder) -> TensorboardLog:
     """The sweep's own curves and attention maps."""
-    metric, options = sweep.metric or "value", sweep.method_options
-    return TensorboardLog(folder, metric, sweep.method, options, sweep.seed)
+    sweep = held.settings
+    return TensorboardLog(held.path, held.metric, sweep.method, sweep.method_options, sweep.seed)
 
 
-def _conclude(folder: Path, sweep: Sweep, history: History, console: Console) -> None:
+def _conclude(held: SweepFolder, history: History, console: Console) -> None:
     best = history.best
     if best is None:
         console.print("no trial has finished with a value")
         return
-    console.print(describe_best(history, best, _trainer_or_none(folder, sweep)), highlight=False)
-    label, place = sweep.metric or "value", shown(folder)
+    console.print(describe_best(history, best, _trainer_or_none(held)), highlight=False)
+    plot, title = held.path / PLOT_FILE, f"{sweep_name(held.path)}: {held.settings.method}"
     try:
-        plot_best_so_far(
-            history, folder / PLOT_FILE, f"{sweep_name(folder)}: {sweep.method}", label
-        )
-        console.print(f"plot:        {folder / PLOT_FILE}", highlight=False, soft_wrap=True)
+        plot_best_so_far(history, plot, title, held.metric)
+        console.print(f"plot:        {plot}", highlight=False, soft_wrap=True)
     except OSError as error:  # the sweep's ending was said before: a full disk costs the plot only
         console.print(f"plot:        none, {error}", highlight=False, soft_wrap=True)
-    console.print(f"report:      nasbo report {place}", highlight=False)
-    console.print(f"all trials:  nasbo export {place} --csv", highlight=False)
+    console.print(f"report:      nasbo report {held.name}", highlight=False)
+    console.print(f"all trials:  nasbo export {held.name} --csv", highlight=False)
     if not is_final(history):
-        console.print(f"more trials: nasbo resume {place} --trials N", highlight=False)
-    console.print(f"curves:      tensorboard --logdir {folder}", highlight=False)
+        console.print(f"more trials: nasbo resume {held.name} --trials N", highlight=False)
+    console.print(f"curves:      tensorboard --logdir {held.path}", highlight=False)
 
 
-def _trainer_or_none(folder: Path, sweep: Sweep) -> Trainer | None:
+def _trainer_or_none(held: SweepFolder) -> Trainer | None:
     """The trainer, if it can be had where the result is looked at."""
     try:
-        check_outside(sweep.trainer, folder)
-        return load_trainer(sweep.trainer)
+        return held.trainer
     except SweepError:
         return None

@@ -14,7 +14,9 @@ from click.testing import CliRunner, Result
 from nasbo.cli import cli
 from nasbo.search import Search
 from nasbo.space import load_space
-from nasbo.sweep import JOURNAL_FILE, create_folder, make_sweep
+from nasbo.storage.mirror import JOURNAL_FILE
+from nasbo.sweeps.folder import create_folder
+from nasbo.sweeps.settings import make_sweep
 
 TOY = ["--trainer", "tests.tune.toy:simulation"]
 

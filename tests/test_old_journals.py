@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from nasbo.search import Search
-from nasbo.storage.mirror import open_journal, open_mirror
-from nasbo.sweep import JOURNAL_FILE, open_folder, read_history, status
+from nasbo.storage.mirror import JOURNAL_FILE, open_journal, open_mirror
+from nasbo.sweeps.folder import SweepFolder
 from nasbo.sweeps.rows import trial_rows
+from nasbo.sweeps.status import status
 
 FOLDER = Path(__file__).with_name("fixtures") / "journals"
 COLUMNS = (
@@ -24,9 +25,10 @@ NAMES = sorted(path.name for path in FOLDER.iterdir())
 
 def described(folder: Path) -> dict[str, Any]:
     """What ``nasbo status`` and ``nasbo export`` say of a sweep."""
-    found = status(folder)
+    held = SweepFolder(folder)
+    found = status(held)
     del found["folder"]
-    rows = [{name: row[name] for name in COLUMNS} for row in trial_rows(read_history(folder)[1])]
+    rows = [{name: row[name] for name in COLUMNS} for row in trial_rows(held.history)]
     plain: dict[str, Any] = json.loads(json.dumps({"status": found, "export": rows}))
     return plain
 
@@ -40,8 +42,8 @@ def test_status_and_export_are_the_same(name: str) -> None:
 def test_an_old_journal_can_be_continued(name: str, tmp_path: Path) -> None:
     folder = tmp_path / name
     shutil.copytree(FOLDER / name, folder)
-    sweep, space = open_folder(folder)
-    before = read_history(folder)[1]
+    held = SweepFolder(folder)
+    sweep, space, before = held.settings, held.space, held.history
     options = sweep.method_options
     for _ in range(2):
         journal = open_journal(folder)
@@ -50,7 +52,7 @@ def test_an_old_journal_can_be_continued(name: str, tmp_path: Path) -> None:
             assert n_returned in (0, len(before.open_runs))
             for trial in search.ask(n_returned + 1):
                 search.tell(trial, 0.25)
-        before = read_history(folder)[1]
+        before = SweepFolder(folder).history
         assert not before.open_runs
 
 

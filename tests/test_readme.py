@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import nasbo
 from nasbo import Search, load_space, run_loop
 from nasbo.cli import cli
-from nasbo.sweep import make_sweep
+from nasbo.sweeps.settings import make_sweep
 from tests.tune.toy import simulation
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")

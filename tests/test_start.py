@@ -14,11 +14,8 @@ from rich.console import Console
 from nasbo.cli import cli
 from nasbo.errors import NasboError, SweepError
 from nasbo.history.events import Budget
-from nasbo.parsing import parse_duration
-from nasbo.plan import PLACEMENT
 from nasbo.report.study import open_study
 from nasbo.search import Search
-from nasbo.space import Space
 from nasbo.start import (
     PLOT_FILE,
     Display,
@@ -27,7 +24,10 @@ from nasbo.start import (
     start_or_resume,
     start_sweep,
 )
-from nasbo.sweep import JOURNAL_FILE, Sweep, create_folder, open_folder, status
+from nasbo.storage.mirror import JOURNAL_FILE
+from nasbo.sweeps.folder import SweepFolder, create_folder
+from nasbo.sweeps.parsing import parse_duration
+from nasbo.sweeps.settings import PLACEMENT, Sweep
 
 DISPLAY = Display(Console(quiet=True))
 
@@ -107,7 +107,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> Runs:
     """The settings and the totals of trials with which sweeps would run."""
     seen: Runs = []
 
-    def run(folder: Path, sweep: Sweep, space: Space, n_trials: int | None, display: Any) -> int:
+    def run(held: SweepFolder, sweep: Sweep, n_trials: int | None, display: Any) -> int:
         seen.append((sweep, n_trials))
         return 0
 
@@ -160,7 +160,7 @@ def test_the_address_of_a_launch_is_for_that_run_alone(tmp_path: Path, runs: Run
     lasting = sweep_file(named, address="head:6379")
     assert start_or_resume(lasting, tmp_path / "c", given, DISPLAY) == 0
     assert [sweep.address for sweep, _ in runs] == ["10.0.0.7:6379"] * 3
-    held = [open_folder(tmp_path / name)[0].address for name in "abc"]
+    held = [SweepFolder(tmp_path / name).settings.address for name in "abc"]
     assert held == [None, "10.0.0.7:6379", "head:6379"]
 
 
@@ -182,7 +182,7 @@ def test_a_sweep_moves_between_a_cluster_and_this_machine(tmp_path: Path, runs: 
         "max_failures_in_a_row": 20, "keep_checkpoints": 3,
     }  # fmt: skip
     assert here.address is None
-    held = open_folder(folder)[0]
+    held = SweepFolder(folder).settings
     assert {name: getattr(held, name) for name in PLACEMENT} == cluster, "of that run alone"
 
 
@@ -215,7 +215,7 @@ def test_a_foreign_folder_brings_no_code_of_its_own(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SweepError, match="names the trainer brought_along:train: resume where"):
         resume_sweep(folder, 12, Display(Console()))
-    show_best(folder, Console())
+    show_best(SweepFolder(folder), Console())
     assert not (tmp_path / "ran").exists()
 
 
@@ -236,7 +236,7 @@ def test_a_foreign_folder_in_sight_brings_no_code_of_its_own(
     monkeypatch.syspath_prepend(str(tmp_path / place))
     with pytest.raises(SweepError, match="lies in the sweep's own folder"):
         resume_sweep(folder, 12, DISPLAY)
-    show_best(folder, DISPLAY.console)
+    show_best(SweepFolder(folder), DISPLAY.console)
     assert open_study(folder).trainer is None
     assert not (tmp_path / "ran").exists()
 
@@ -252,9 +252,10 @@ def test_a_sweep_is_not_begun_where_it_could_not_be_resumed(
 
 def test_a_smaller_total_that_is_reached_is_remembered(tmp_path: Path) -> None:
     folder = finished(tmp_path / "s", n_trials=20)
-    assert status(folder)["state"] == "interrupted"
+    held = SweepFolder(folder)
+    assert held.state == "interrupted"
     assert resume_sweep(folder, 9, DISPLAY) == 0
-    assert (status(folder)["state"], status(folder)["n_trials"]) == ("finished", 9)
+    assert (held.refresh().state, held.budget) == ("finished", 9)
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("1.5m", 90), ("2h", 7200), ("7", 7)])

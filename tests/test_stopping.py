@@ -17,9 +17,12 @@ from nasbo.report.watch import SweepFollower, draw_status
 from nasbo.report.write import write_report
 from nasbo.search import Driver, Next, Policies, Schedule, Search, StoppingRule, Verdict
 from nasbo.space import load_space
-from nasbo.sweep import JOURNAL_FILE, Sweep, create_folder, status, trial_folder
+from nasbo.storage.mirror import JOURNAL_FILE
+from nasbo.sweeps.folder import SweepFolder, create_folder, trial_folder
 from nasbo.sweeps.policies import Checkpoints, FailuresInARow
 from nasbo.sweeps.rows import to_csv, trial_rows
+from nasbo.sweeps.settings import Sweep
+from nasbo.sweeps.status import status
 
 N_STEPS = 4
 TWO_STEPS = StoppingRule(until=lambda run: 2)
@@ -236,14 +239,14 @@ def test_what_shows_a_sweep_shows_paused_runs(tmp_path: Path) -> None:
     assert sum("paused at step 2" in line for line in lines) == 8
     assert "8 of 8  trial 3" in lines[-1]
     assert "-1.0000" in lines[-1]
-    found = status(folder)
+    found = status(SweepFolder(folder))
     assert (found["state"], found["paused"], found["finished"]) == ("finished", 7, 1)
     assert json.loads(json.dumps(found))["causes"] == {}
     rows = trial_rows(one.search.history)
     assert [row["state"] for row in rows].count("paused") == 7
     assert to_csv(rows).count(",paused,") == 7
     follower = SweepFollower(folder)
-    follower.update()
+    follower.refresh()
     console.print(draw_status(follower))
     assert "paused: 7" in console.export_text()
     assert "paused" in write_report(folder).read_text()

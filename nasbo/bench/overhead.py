@@ -13,7 +13,8 @@ import numpy as np
 import yaml
 
 from nasbo.space import Config, load_space
-from nasbo.sweep import Sweep, create_folder
+from nasbo.sweeps.folder import create_folder
+from nasbo.sweeps.settings import Sweep
 
 SPACE = """\
 kind:

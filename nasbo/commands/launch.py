@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from nasbo.commands.sweeps import sweep_options
+from nasbo.commands.options import sweep_options
 
 
 @click.command()
@@ -42,7 +42,7 @@ from nasbo.commands.sweeps import sweep_options
     help="For driver and workers; shown in dashboards: no secrets.",
 )
 @click.option("--dry-run", "is_dry", is_flag=True, help="Print what would be done, exactly.")
-@sweep_options
+@sweep_options("run")
 @click.pass_context
 def launch(ctx: click.Context, /, file: str, on: str, is_dry: bool, **given: Any) -> None:
     """Put a sweep on a cluster, in the background; one whose folder has a journal is resumed.

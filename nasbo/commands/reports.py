@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from nasbo.commands.folder import SweepFolder
+from nasbo.commands.folder_path import FolderPath
 
 
 @click.command()
-@click.argument("folder", metavar="DIR", type=SweepFolder())
+@click.argument("folder", metavar="DIR", type=FolderPath())
 @click.option("--out", type=click.Path(path_type=Path), help="Default: DIR/report.html.")
 @click.option("--figure", metavar="NAME", help="One figure alone, with --png.")
 @click.option("--png", type=click.Path(path_type=Path), help="Where to write that figure.")
@@ -41,16 +41,16 @@ def report(
         click.echo(png)
     else:
         from nasbo.report.write import write_report
-        from nasbo.storage.mirror import place_of
+        from nasbo.sweeps import SweepFolder
 
         path = write_report(folder, out)
         click.echo(path)
-        if out is None and (place := place_of(folder)):
+        if out is None and (place := SweepFolder(folder).place):
             click.echo(f"stored as {place.url}/{path.name}")
 
 
 @click.command()
-@click.argument("folders", metavar="DIR DIR...", nargs=-1, type=SweepFolder())
+@click.argument("folders", metavar="DIR DIR...", nargs=-1, type=FolderPath())
 @click.option("--out", type=click.Path(path_type=Path), help="Default: compare.html, here.")
 def compare(folders: tuple[Path, ...], out: Path | None) -> None:
     """Write one HTML page that sets several sweeps (methods, seeds) side by side."""

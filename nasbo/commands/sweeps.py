@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
-from nasbo.commands.folder import SweepFolder
+from nasbo.commands.folder_path import FolderPath
+from nasbo.commands.options import sweep_options
 from nasbo.commands.terminal import console
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 @click.command()
@@ -30,57 +27,6 @@ def methods() -> None:
         click.echo(f"{'':<13} options: {listed or 'none'}\n")
 
 
-def sweep_options(command: F) -> F:
-    """The settings of a sweep as options; those left out come from the file or the defaults."""
-    options = [
-        click.option("--trainer", help="module:function, importable or in this folder."),
-        click.option("--method", help="See nasbo methods. [default: attnbo]"),
-        click.option("-m", "--method-option", "method_options", multiple=True, metavar="K=V",
-                     help="For the method; added to the sweep file's, key by key."),
-        click.option("-o", "--option", "trainer_options", multiple=True, metavar="K=V",
-                     help="For the trainer, e.g. recipe=proxy; added to the sweep file's, key by "
-                     "key."),
-        click.option("--trials", type=int, help="Configs in all. [default: 40]"),
-        click.option("--slots", help="Trials at once, or auto: what the cluster holds. "
-                                     "[default: auto]"),
-        click.option("--schedule", type=click.Choice(["round", "async"]),
-                     help="round: one config per subspace, then wait; async: refill at once."),
-        click.option("--batch", type=int, help="Configs per round; 1 is sequential."),
-        click.option("--share", type=float, help="Part of a round to wait for. [default: 1]"),
-        click.option("--deadline", "deadline_s", type=float, help="Seconds to wait for a round."),
-        click.option("--metric", help="Which of the trainer's results to optimise."),
-        click.option("--mode", type=click.Choice(["min", "max"]), help="[default: the trainer's "
-                     "own, else min]"),
-        click.option("--cpus-per-trial", type=float, help="[default: 1]"),
-        click.option("--gpus-per-trial", type=float, help="1, a share such as 0.5, or several. "
-                     "[default: 0]"),
-        click.option("--resource", "resources", multiple=True, metavar="NAME=AMOUNT",
-                     help="Of Ray's own, e.g. spot=0.001: only nodes that offer it; added to the "
-                     "sweep file's, key by key."),
-        click.option("--max-failures", type=int, help="Retries of a trial that crashes. "
-                     "[default: 2]"),
-        click.option("--max-failures-in-a-row", type=int, help="Then the sweep stops. "
-                     "[default: 20]"),
-        click.option("--report-timeout", "report_timeout_s", metavar="TIME",
-                     help="End and retry a trial that is silent for so long."),
-        click.option("--keep-checkpoints", type=int, help="Of how many best trials. [default: 3]"),
-        click.option("--constraint", "constraints", multiple=True, metavar="'NAME<=NUMBER'",
-                     help="About any number of the trainer's summary, e.g. 'parameters<=2e6'; "
-                     "added to the sweep file's."),
-        click.option("--repeats", type=click.IntRange(min=0),
-                     help="Train the best configs so many more times, with other seeds, outside "
-                     "the trials; they count with their mean. [default: 0]"),
-        click.option("--repeat-top", type=click.IntRange(min=1),
-                     help="How many best configs. [default: 3]"),
-        click.option("--time-limit", "time_limit_s", metavar="TIME", help="E.g. 90s, 30m, 12h."),
-        click.option("--stop-at", type=float, help="End when this value is reached."),
-        click.option("--warm-start", metavar="DIR", help="Learn from another sweep's results."),
-        click.option("--address", help="Of a Ray cluster; default: this machine."),
-        click.option("--seed", type=click.IntRange(min=0)),
-    ]  # fmt: skip
-    return functools.reduce(lambda decorated, option: option(decorated), reversed(options), command)
-
-
 _LIVE_REPORT = click.option(
     "--live-report",
     metavar="PORT",
@@ -91,8 +37,8 @@ _LIVE_REPORT = click.option(
 
 @click.command()
 @click.argument("file")
-@sweep_options
-@click.option("--dir", "folder", type=SweepFolder(), help="A path, or a URL such as "
+@sweep_options("run")
+@click.option("--dir", "folder", type=FolderPath(), help="A path, or a URL such as "
               "s3://bucket/runs/first. [default: runs/NAME-DATE]")  # fmt: skip
 @click.option("--or-resume", is_flag=True, help="Continue if the folder holds this sweep already.")
 @click.option("--dry-run", is_flag=True, help="Say what it would cost; begin nothing.")
@@ -129,25 +75,10 @@ def run(
 
 
 @click.command()
-@click.argument("folder", metavar="DIR", type=SweepFolder())
-@click.option("--trials", type=click.IntRange(min=1), help="The new total of trials.")
-@click.option("--address", help="Of a Ray cluster, if it is another one now; local: this machine.")
-@click.option("--slots", help="Trials at once, or auto. [default: as in the sweep]")
-@click.option("--cpus-per-trial", type=float, help="[default: as in the sweep]")
-@click.option("--gpus-per-trial", type=float, help="[default: as in the sweep]")
-@click.option("--time-limit", "time_limit_s", metavar="TIME", help="Of this run, e.g. 90s, 12h.")
-@click.option("--repeats", type=click.IntRange(min=0), help="Of each of the best configs.")
-@click.option("--repeat-top", default=3, show_default=True, type=click.IntRange(min=1),
-              help="How many best configs, with --repeats.")  # fmt: skip
+@click.argument("folder", metavar="DIR", type=FolderPath())
+@sweep_options("resume")
 @_LIVE_REPORT
-def resume(
-    folder: Path,
-    trials: int | None,
-    repeats: int | None,
-    repeat_top: int,
-    live_report: int | None,
-    **given: Any,
-) -> None:
+def resume(folder: Path, live_report: int | None, **given: Any) -> None:
     """Continue a sweep that was interrupted, or extend one that has finished.
 
     It may go on elsewhere: where and on what it runs is for this run alone, the rest is as it
@@ -159,16 +90,19 @@ def resume(
     nasbo resume /shared/runs/first --address HEAD:6379 --slots auto --gpus-per-trial 1
     """
     from nasbo.history import Repeating
-    from nasbo.parsing import parsed
     from nasbo.start import Display, resume_sweep
+    from nasbo.sweeps.settings import SETTINGS, parsed
 
-    repeating = None if repeats is None else Repeating(repeats, repeat_top)
+    settings = parsed(given)
+    n_trials, repeats = settings.pop("trials", None), settings.pop("repeats", None)
+    top = settings.pop("repeat_top", SETTINGS["repeat_top"].default)
+    repeating = None if repeats is None else Repeating(repeats, top)
     display = Display(console(), live_report)
-    sys.exit(resume_sweep(folder, trials, display, parsed(given), repeating))
+    sys.exit(resume_sweep(folder, n_trials, display, settings, repeating))
 
 
 @click.command()
-@click.argument("folder", metavar="DIR", type=SweepFolder())
+@click.argument("folder", metavar="DIR", type=FolderPath())
 @click.option(
     "--top",
     default=3,
@@ -201,17 +135,7 @@ def resume(
     "its result in the search, or test, which makes its own test result optimistic (the card says "
     "so). Finalists that are measured as in the search are always chosen by their final means.",
 )
-@click.option("--slots", help="Trainings at once, or auto. [default: as in the sweep]")
-@click.option("--cpus-per-trial", type=float)
-@click.option("--gpus-per-trial", type=float)
-@click.option("--time-limit", "time_limit_s", metavar="TIME", help="E.g. 90s, 30m, 12h.")
-@click.option(
-    "--report-timeout",
-    "report_timeout_s",
-    metavar="TIME",
-    help="End and retry a training that is silent for so long. [default: never]",
-)
-@click.option("--address", help="Of a Ray cluster; default: as in the sweep.")  # fmt: skip
+@sweep_options("finalize")
 def finalize(
     folder: Path, top: int, recipe: str | None, seeds: int, choose: str, **given: Any
 ) -> None:
@@ -226,7 +150,7 @@ def finalize(
     """
     from nasbo.finish.finalists import Wish
     from nasbo.finish.finalize import finalize as end_sweep
-    from nasbo.parsing import parsed
+    from nasbo.sweeps.settings import parsed
 
     settings = parsed(given)
     options = settings.pop("trainer_options", {})
@@ -235,14 +159,15 @@ def finalize(
 
 
 @click.command()
-@click.argument("folder", metavar="DIR", type=SweepFolder())
+@click.argument("folder", metavar="DIR", type=FolderPath())
 @click.option("--json", "as_json", is_flag=True)
 @click.option("--watch", "is_watched", is_flag=True, help="A live table, until it has finished.")
 @click.option("--interval", "interval_s", default=1.0, show_default=True, help="Seconds between.",
               type=click.FloatRange(min=0.1))  # fmt: skip
 def status(folder: Path, as_json: bool, is_watched: bool, interval_s: float) -> None:
     """Say where a sweep stands."""
-    from nasbo.sweep import status as read_status
+    from nasbo.sweeps import SweepFolder
+    from nasbo.sweeps.status import status as read_status
 
     if is_watched and as_json:
         raise click.UsageError("--watch and --json do not go together")
@@ -251,7 +176,7 @@ def status(folder: Path, as_json: bool, is_watched: bool, interval_s: float) -> 
 
         watch(folder, console(), interval_s)
         return
-    found = read_status(folder)
+    found = read_status(SweepFolder(folder))
     if as_json:
         click.echo(json.dumps(found, indent=2))
         return
@@ -268,22 +193,23 @@ def status(folder: Path, as_json: bool, is_watched: bool, interval_s: float) -> 
 
 
 @click.command()
-@click.argument("folder", metavar="DIR", type=SweepFolder())
+@click.argument("folder", metavar="DIR", type=FolderPath())
 @click.option("--json", "as_json", is_flag=True)
 def best(folder: Path, as_json: bool) -> None:
     """Show the best config of a sweep."""
     from nasbo.start import show_best
-    from nasbo.sweep import best_of
+    from nasbo.sweeps import SweepFolder
 
+    sweep = SweepFolder(folder)
     if not as_json:
-        show_best(folder, console())
+        show_best(sweep, console())
         return
-    trial = best_of(folder)
+    trial = sweep.best
     click.echo(json.dumps({"trial": trial.id, "value": trial.value, "config": trial.config}))
 
 
 @click.command()
-@click.argument("folder", metavar="DIR", type=SweepFolder())
+@click.argument("folder", metavar="DIR", type=FolderPath())
 @click.option("--csv", "as_csv", is_flag=True, help="As CSV, which is the default; lists as JSON.")
 @click.option("--json", "as_json", is_flag=True, help="As a JSON list; lists stay lists.")
 @click.option("--measurements", is_flag=True, help="A row per report instead of one per trial.")
@@ -296,12 +222,12 @@ def export(folder: Path, as_csv: bool, as_json: bool, measurements: bool) -> Non
     metrics.NAME of the last report, config.NAME. A report's row: trial, step, time, value,
     metrics.NAME. In Python: nasbo.load_sweep(DIR).to_dataframe().
     """
-    from nasbo.sweep import read_history
+    from nasbo.sweeps import SweepFolder
     from nasbo.sweeps.rows import measurement_rows, to_csv, trial_rows
 
     if as_csv and as_json:
         raise click.UsageError("--csv or --json, not both")
-    _, history = read_history(folder)
+    history = SweepFolder(folder).history
     rows = measurement_rows(history) if measurements else trial_rows(history)
     if as_json:
         click.echo(json.dumps(rows))

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from nasbo.finish.finalist import Finalist
-from nasbo.sweep import Sweep
+from nasbo.sweeps.settings import Sweep
 
 CARD_FILE, FACTS_FILE = "README.md", "card.json"
 TABLE_FACTS = ("params", "flops", "latency_ms", "onnx_latency_ms", "onnx_difference")

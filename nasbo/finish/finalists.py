@@ -13,25 +13,15 @@ from typing import Any
 from nasbo.errors import SweepError
 from nasbo.history import History, Trial
 from nasbo.methods import Suggestion
-from nasbo.plan import compare_provenance
 from nasbo.search import Search
-from nasbo.space import Space
-from nasbo.storage.mirror import is_running, open_journal, open_mirror, place_of, shown
-from nasbo.sweep import (
-    SETTINGS_FILE,
-    SPACE_FILE,
-    Sweep,
-    create_folder,
-    open_folder,
-    read_history,
-)
+from nasbo.storage.mirror import open_journal, open_mirror
+from nasbo.sweeps.checks import compare_provenance
+from nasbo.sweeps.folder import SETTINGS_FILE, SPACE_FILE, SweepFolder, create_folder
+from nasbo.sweeps.settings import Sweep, taken_by
 from nasbo.trainer import Trainer
 
 FINAL_FOLDER = "final"
-MAY_CHANGE = (
-    "slots", "cpus_per_trial", "gpus_per_trial", "time_limit_s", "report_timeout_s", "address",
-    "working_folder",
-)  # fmt: skip
+MAY_CHANGE = ("working_folder", *(declared.name for declared in taken_by("finalize")))
 """Where and how fast finalists are trained may be another when their sweep goes on."""
 METHOD = "random"
 """Named in the journal; it is never asked."""
@@ -57,9 +47,9 @@ class Wish:
     choose: str = "validation"
     settings: Mapping[str, Any] = field(default_factory=dict)
 
-    def command(self, folder: Path) -> str:
-        """The command line of the wish, for the model card."""
-        words = ["nasbo", "finalize", shown(folder), "--top", str(self.top)]
+    def command(self, name: str) -> str:
+        """The command line of the wish for a sweep, for the model card."""
+        words = ["nasbo", "finalize", name, "--top", str(self.top)]
         words += [] if self.recipe is None else ["--recipe", self.recipe]
         words += ["--seeds", str(self.seeds), "--choose", self.choose]
         for name, value in self.options.items():
@@ -77,20 +67,22 @@ def choose_finalists(history: History, trainer: Trainer, top: int) -> list[Trial
     return list(chosen.values())[:top]
 
 
-def open_search(folder: Path) -> tuple[Sweep, History]:
+def open_search(folder: Path) -> SweepFolder:
     """The sweep that is to be ended, which nobody may be running."""
-    sweep, history = read_history(folder)
-    if is_running(folder):
-        raise SweepError(f"{shown(folder)}: is still running; finalize it when it has ended")
-    if history.best is None:
-        raise SweepError(f"{shown(folder)}: nothing has finished yet, so there are no finalists")
-    return sweep, history
+    searched = SweepFolder(folder)
+    if searched.is_running:
+        raise SweepError(f"{searched.name}: is still running; finalize it when it has ended")
+    if searched.history.best is None:
+        raise SweepError(f"{searched.name}: nothing has finished yet, so there are no finalists")
+    return searched
 
 
-def final_folder(folder: Path) -> Path:
+def final_folder(searched: SweepFolder) -> Path:
     """Where the finalists' sweep of a sweep lies; in a bucket, if that is where the sweep is."""
-    place = place_of(folder)
-    return folder / FINAL_FOLDER if place is None else open_mirror(f"{place.url}/{FINAL_FOLDER}")
+    place = searched.place
+    if place is None:
+        return searched.path / FINAL_FOLDER
+    return open_mirror(f"{place.url}/{FINAL_FOLDER}")
 
 
 def final_sweep(folder: Path, sweep: Sweep, trainer: Trainer, wish: Wish) -> Sweep:
@@ -135,8 +127,11 @@ def _options(sweep: Sweep, trainer: Trainer, wish: Wish) -> dict[str, Any]:
 
 def prepare_final(
     final: Path, planned: Sweep, finalists: list[Trial], seeds: int
-) -> tuple[Sweep, Space]:
+) -> tuple[SweepFolder, Sweep]:
     """Make the folder of the finalists' sweep with its queue, or open it to go on.
+
+    Returns:
+        The folder, and its settings with those of this run.
 
     Raises:
         SweepError: the folder is there and holds other finalists or options, or was begun with
@@ -144,29 +139,31 @@ def prepare_final(
     """
     if not (final / SETTINGS_FILE).exists():
         create_folder(final, replace(planned, trials=len(finalists)))
-    sweep, space = open_folder(final)
-    if sweep.trainer_options != planned.trainer_options:
+    held = SweepFolder(final)
+    before = held.settings
+    if before.trainer_options != planned.trainer_options:
         raise SweepError(
-            f"{shown(final)} was begun with {_words(sweep.trainer_options)}, not with "
-            f"{_words(planned.trainer_options)}: give the same, or remove {shown(final)}"
+            f"{held.name} was begun with {_words(before.trainer_options)}, not with "
+            f"{_words(planned.trainer_options)}: give the same, or remove {held.name}"
         )
-    compare_provenance(final, sweep.provenance, planned.provenance)
-    sweep = replace(sweep, **{name: getattr(planned, name) for name in MAY_CHANGE})
+    compare_provenance(final, before.provenance, planned.provenance)
+    sweep = replace(before, **{name: getattr(planned, name) for name in MAY_CHANGE})
     journal, notes = open_journal(final), sweep.notes()
-    with Search(space, METHOD, sweep.mode, sweep.seed, journal=journal, notes=notes) as search:
-        _queue(search, finalists, seeds, final)
-    return sweep, space
+    goal = (METHOD, sweep.mode, sweep.seed)
+    with Search(held.space, *goal, journal=journal, notes=notes) as search:
+        _queue(search, finalists, seeds, held.name)
+    return held, sweep
 
 
-def _queue(search: Search, finalists: list[Trial], seeds: int, final: Path) -> None:
+def _queue(search: Search, finalists: list[Trial], seeds: int, final: str) -> None:
     """Write the finalists down, and so many repeats of each that there are enough trainings."""
     if not search.history.trials:
         search.add_round([_suggestion(trial) for trial in finalists], 0.0)
     firsts = search.history.trials
     if [trial.config for trial in firsts] != [trial.config for trial in finalists]:
         raise SweepError(
-            f"{shown(final)} holds other finalists than the sweep has now: give the same --top, "
-            f"or remove {shown(final)}"
+            f"{final} holds other finalists than the sweep has now: give the same --top, "
+            f"or remove {final}"
         )
     for trial in firsts:
         if trial.state != "failed":

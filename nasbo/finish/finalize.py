@@ -24,21 +24,16 @@ from nasbo.finish.finalists import (
     open_search,
     prepare_final,
 )
-from nasbo.history import History, Run, json_safe
+from nasbo.history import Run, json_safe
 from nasbo.limits import numbers_of
-from nasbo.plan import check_options, check_provenance, prepare_data, provenance_of
 from nasbo.search.repeats import is_complete
 from nasbo.start import EXIT_CODES, Display, run_in_words
-from nasbo.storage.mirror import place_of, push, shown
+from nasbo.storage.mirror import push
 from nasbo.storage.trial_files import TrialFiles
-from nasbo.sweep import (
-    SETTINGS_FILE,
-    Sweep,
-    read_history,
-    trial_folder,
-    trial_name,
-)
-from nasbo.trainer import Trainer, check_outside, load_trainer
+from nasbo.sweeps.checks import check_options, check_provenance, prepare_data, provenance_of
+from nasbo.sweeps.folder import SETTINGS_FILE, SweepFolder, trial_name
+from nasbo.sweeps.settings import Sweep
+from nasbo.trainer import Trainer
 
 BEST_FOLDER = "best"
 CONFIG_FILE, CURVE_FILE = "architecture.yaml", "curve.csv"
@@ -55,82 +50,80 @@ def finalize(folder: Path, wish: Wish, console: Console) -> int:
     Returns:
         The exit code: that of the finalists' sweep if it did not finish.
     """
-    searched, history = open_search(folder)
-    trainer = _trainer(folder, searched)
-    chosen = choose_finalists(history, trainer, wish.top)
-    planned = final_sweep(folder, searched, trainer, wish)
+    searched = open_search(folder)
+    trainer = _trainer(searched)
+    chosen = choose_finalists(searched.history, trainer, wish.top)
+    planned = final_sweep(folder, searched.settings, trainer, wish)
     check_options(planned, trainer)
-    final = final_folder(folder)
-    is_new = not (final / SETTINGS_FILE).exists()
+    place = final_folder(searched)
+    is_new = not (place / SETTINGS_FILE).exists()
     if is_new:
         prepare_data(planned, console)
-    check_provenance(folder, searched, console)
+    check_provenance(folder, searched.settings, console)
     planned = replace(planned, provenance=provenance_of(planned, console))
-    sweep, space = prepare_final(final, planned, chosen, wish.seeds)
-    _, known = read_history(final)
-    n_runs = max(len(trial.runs) for trial in known.trials)
-    console.print(f"{len(chosen)} finalists, trained {n_runs} times each, in {shown(final)}")
-    if not is_complete(known, len(chosen)):
+    final, sweep = prepare_final(place, planned, chosen, wish.seeds)
+    n_runs = max(len(trial.runs) for trial in final.history.trials)
+    console.print(f"{len(chosen)} finalists, trained {n_runs} times each, in {final.name}")
+    if not is_complete(final.history, len(chosen)):
         if not is_new:
             prepare_data(sweep, console)
-        code = run_in_words(final, sweep, space, None, Display(console))
-        if not is_complete(read_history(final)[1], len(chosen)):
-            console.print(f"not done yet; go on by: {wish.command(folder)}", soft_wrap=True)
+        code = run_in_words(final, sweep, None, Display(console))
+        if not is_complete(final.refresh().history, len(chosen)):
+            console.print(f"not done yet; go on by: {wish.command(searched.name)}", soft_wrap=True)
             return code or EXIT_CODES["interrupted"]
-    finalists = _export_all(final, sweep, trainer, console)
-    chosen_by = _decider(searched, planned, wish)
+    finalists = _export_all(final, trainer, console)
+    chosen_by = _decider(searched.settings, planned, wish)
     best = _pick(finalists, planned, chosen_by)
     wish = replace(wish, seeds=max(n_runs, wish.seeds))
-    words = {"command": wish.command(folder), "choose": wish.choose, "chosen_by": chosen_by}
-    facts = _facts(searched, sweep, history, console) | words
+    words = {"command": wish.command(searched.name), "choose": wish.choose, "chosen_by": chosen_by}
+    facts = _facts(searched, sweep, console) | words
     _write_best(folder, final, best, finalists, facts)
     console.print(describe_finalists(finalists, best, sweep), highlight=False)
     told = f"finalist {best.rank} was chosen {chosen_how(best, finalists, facts)}"
     console.print(told, highlight=False, soft_wrap=True)
-    for place in dict.fromkeys((str(folder), shown(folder))):
-        console.print(f"best:        {place}/{BEST_FOLDER}", highlight=False, soft_wrap=True)
+    for name in dict.fromkeys((str(folder), searched.name)):
+        console.print(f"best:        {name}/{BEST_FOLDER}", highlight=False, soft_wrap=True)
     return 0
 
 
-def _trainer(folder: Path, sweep: Sweep) -> Trainer:
+def _trainer(searched: SweepFolder) -> Trainer:
     try:
-        check_outside(sweep.trainer, folder)
-        return load_trainer(sweep.trainer)
+        return searched.trainer
     except SweepError as error:
-        raise SweepError(f"{error}; {shown(folder)} needs the trainer {sweep.trainer}") from error
+        needed = f"{searched.name} needs the trainer {searched.settings.trainer}"
+        raise SweepError(f"{error}; {needed}") from error
 
 
-def _export_all(final: Path, sweep: Sweep, trainer: Trainer, console: Console) -> list[Finalist]:
+def _export_all(final: SweepFolder, trainer: Trainer, console: Console) -> list[Finalist]:
     """Every finalist that finished, exported as far as the trainer can."""
-    _, history = read_history(final)
     if trainer.export is None:
         console.print(
-            f"{sweep.trainer} offers no export(config, trial_folder, folder, options): best/ will "
-            "hold the config and its values, no weights",
+            f"{final.settings.trainer} offers no export(config, trial_folder, folder, options): "
+            "best/ will hold the config and its values, no weights",
             highlight=False,
         )
     found = []
-    for rank, trial in enumerate(history.trials, start=1):
+    for rank, trial in enumerate(final.history.trials, start=1):
         trainings = [run for run in trial.runs if run.state == "finished"]
         if not trainings:
             console.print(f"finalist {rank} is left out: {trial.cause} {trial.message}")
             continue
         finalist = Finalist(rank, trial, trainings, {})
-        facts = _export(final, finalist, sweep, trainer)
+        facts = _export(final, finalist, trainer)
         found.append(replace(finalist, facts=facts))
     if not found:
-        raise SweepError(f"{shown(final)}: no finalist could be trained")
+        raise SweepError(f"{final.name}: no finalist could be trained")
     return found
 
 
-def _export(final: Path, finalist: Finalist, sweep: Sweep, trainer: Trainer) -> dict[str, Any]:
+def _export(final: SweepFolder, finalist: Finalist, trainer: Trainer) -> dict[str, Any]:
     """Write one finalist to a folder of its own; what is known of it comes back."""
     target, config = _export_folder(final, finalist.rank), finalist.trial.config
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     text = yaml.safe_dump({"config": config}, sort_keys=False)
     (target / CONFIG_FILE).write_text(text, encoding="utf-8")
-    options = sweep.trainer_options
+    options = final.settings.trainer_options
     facts: Mapping[str, Any]
     if trainer.export is not None:
         source = _trained_folder(final, finalist.trainings[0].number)
@@ -141,9 +134,9 @@ def _export(final: Path, finalist: Finalist, sweep: Sweep, trainer: Trainer) -> 
     return dict(json_safe(facts))
 
 
-def _trained_folder(final: Path, number: int) -> Path:
+def _trained_folder(final: SweepFolder, number: int) -> Path:
     """The files of a training, from the bucket if that is where they are."""
-    folder, place = trial_folder(final, number), place_of(final)
+    folder, place = final.trial_folder(number), final.place
     if place is not None:
         try:
             TrialFiles(place, trial_name(number), folder)
@@ -164,8 +157,8 @@ def _write_curve(file: Path, trained: Run) -> None:
         writer.writerows([step, *map(row.get, names)] for step, row in sorted(rows.items()))
 
 
-def _export_folder(final: Path, rank: int) -> Path:
-    return final / "exports" / f"finalist-{rank}"
+def _export_folder(final: SweepFolder, rank: int) -> Path:
+    return final.path / "exports" / f"finalist-{rank}"
 
 
 def _decider(searched: Sweep, final: Sweep, wish: Wish) -> str:
@@ -187,25 +180,30 @@ def _pick(finalists: list[Finalist], final: Sweep, chosen_by: str) -> Finalist:
     return max(finalists, key=lambda finalist: sign * fmean(finalist.values))
 
 
-def _facts(searched: Sweep, sweep: Sweep, history: History, console: Console) -> dict[str, Any]:
+def _facts(searched: SweepFolder, sweep: Sweep, console: Console) -> dict[str, Any]:
     """What the card says beside the finalists themselves."""
+    before = searched.settings
     return {
         "trainer": sweep.trainer,
         "options": sweep.trainer_options,
         "metric": sweep.metric or "value",
-        "search_metric": searched.metric or "value",
-        "search_options": searched.trainer_options,
-        "method": searched.method,
-        "n_trials": history.n_ended,
+        "search_metric": searched.metric,
+        "search_options": before.trainer_options,
+        "method": before.method,
+        "n_trials": searched.history.n_ended,
         "provenance": provenance_of(sweep, console),
-        "search_provenance": searched.provenance,
+        "search_provenance": before.provenance,
         "versions": sweep.notes()["versions"],
         "mode": sweep.mode,
     }
 
 
 def _write_best(
-    folder: Path, final: Path, best: Finalist, finalists: list[Finalist], facts: Mapping[str, Any]
+    folder: Path,
+    final: SweepFolder,
+    best: Finalist,
+    finalists: list[Finalist],
+    facts: Mapping[str, Any],
 ) -> None:
     """Fill ``best/`` beside, then put it in its place when it is whole; in the bucket, too."""
     target, fresh = folder / BEST_FOLDER, folder / f"{BEST_FOLDER}.partial"

@@ -12,14 +12,14 @@ from typing import Any
 from rich.console import Console
 
 from nasbo.errors import SweepError
-from nasbo.job import job_metadata
-from nasbo.parsing import parsed
-from nasbo.plan import check_same, check_search, prepare
 from nasbo.space import find_space_file
 from nasbo.space.load import SHIPPED
 from nasbo.start import default_folder
 from nasbo.storage.place import is_url
-from nasbo.sweep import SETTINGS_FILE, Sweep
+from nasbo.sweeps.checks import check_same, check_search, prepare
+from nasbo.sweeps.folder import SETTINGS_FILE
+from nasbo.sweeps.job import job_metadata
+from nasbo.sweeps.settings import Sweep, parsed
 
 
 @dataclass(frozen=True)

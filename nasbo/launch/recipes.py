@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from nasbo.errors import SweepError
-from nasbo.parsing import split_pairs
+from nasbo.sweeps.parsing import split_pairs
 
 RECIPES = Path(__file__).parents[2] / "cluster"
 VALUES_FILE = "values.yaml"

@@ -9,8 +9,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from nasbo.forecast import SECONDS, SHARES, Forecast, Length
 from nasbo.report.progress import duration
+from nasbo.sweeps.forecast import SECONDS, SHARES, Forecast, Length
 
 
 def describe_forecast(forecast: Forecast, what: str, limits: str = "") -> RenderableType:

@@ -15,8 +15,7 @@ from nasbo.errors import NasboError
 from nasbo.report.page import to_html
 from nasbo.report.study import open_study
 from nasbo.report.write import make_page
-from nasbo.storage.mirror import is_running, pull, shown
-from nasbo.sweep import JOURNAL_FILE, open_folder
+from nasbo.sweeps.folder import SweepFolder
 
 HOST = "127.0.0.1"
 
@@ -25,23 +24,21 @@ class LivePage:
     """The report of a folder, made anew when it is asked for and the journal has grown."""
 
     def __init__(self, folder: Path) -> None:
-        open_folder(folder)
-        self.folder = folder
+        self.sweep = SweepFolder(folder)
         self._lock = threading.Lock()
         self._made = ("", "")
 
     def version(self) -> str:
         """A text that changes with the journal, and when the sweep starts or stops."""
-        pull(self.folder)
-        journal = self.folder / JOURNAL_FILE
+        journal = self.sweep.refresh().journal_file
         size = journal.stat().st_size if journal.exists() else 0
-        return f"{size}-{int(is_running(self.folder))}"
+        return f"{size}-{int(self.sweep.is_running)}"
 
     def html(self) -> str:
         with self._lock:
             version = self.version()
             if self._made[0] != version:
-                page = make_page(open_study(self.folder))
+                page = make_page(open_study(self.sweep.path))
                 self._made = (version, to_html(page, live_version=version))
             return self._made[1]
 
@@ -108,7 +105,7 @@ def serve_report(folder: Path, port: int, tell: Callable[[str], object]) -> None
     """Serve until Ctrl-C."""
     with ReportServer(folder, port) as server:
         number = server.server_address[1]
-        tell(f"report of {shown(folder)}: {server.url} (Ctrl-C ends)")
+        tell(f"report of {server.live.sweep.name}: {server.url} (Ctrl-C ends)")
         tell(f"from elsewhere: ssh -L {number}:{HOST}:{number} THIS_MACHINE")
         try:
             server.serve_forever()

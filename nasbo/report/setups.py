@@ -7,22 +7,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from nasbo.report.axes import number_text
 from nasbo.report.drawing import shorten_text
 from nasbo.report.study import Study
-from nasbo.sweep import Sweep
+from nasbo.sweeps.settings import MAY_DIFFER, SETTINGS
 
 FIRST = ("method", "method_options", "trainer", "trainer_options", "space", "provenance")
 """Settings in the order in which names tell of them; the others follow."""
-APART = (
-    *("seed", "trials", "time_limit_s", "stop_at", "metric", "mode"),
-    *("cpus_per_trial", "gpus_per_trial", "resources", "address", "storage_path", "working_folder"),
-    *("max_failures", "max_failures_in_a_row", "report_timeout_s", "keep_checkpoints"),
-)
+APART = {"seed", "stop_at", "metric", "mode", *MAY_DIFFER} - {"slots", *FIRST}
 """Settings that do not make another setup: chance, budget, machines, and the goal that all have."""
 VALUE_MAKERS = {
     "trainer": "trainer",
@@ -40,7 +35,7 @@ Setup = dict[Trait, Any]
 
 def setup_of(study: Study) -> Setup:
     """What must be the same in sweeps that share a line; settings that are not given are absent."""
-    others = [item.name for item in fields(Sweep) if item.name not in (*FIRST, *APART)]
+    others = [name for name in SETTINGS if name not in (*FIRST, *APART)]
     setup: Setup = {}
     for name in (*FIRST, *others):
         value = getattr(study.sweep, name)

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import math
+import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from nasbo.errors import NasboError, SweepError
-from nasbo.history import History, Trial, View
+from nasbo.history import Trial, View
 from nasbo.report.axes import number_text, value_limits
 from nasbo.report.drawing import SERIES, Drawing
 from nasbo.report.importance import Importance, measure_importance
-from nasbo.storage.mirror import is_running, place_of, shown
-from nasbo.sweep import Sweep, read_history, state_of
-from nasbo.trainer import Trainer, check_outside, load_trainer
+from nasbo.sweeps.folder import SweepFolder
+from nasbo.sweeps.settings import Sweep
+from nasbo.trainer import Trainer
 
 MAX_MARKS = 2_000
 """More trials than this are thinned out in figures that draw each one."""
@@ -54,8 +54,7 @@ class Study:
     share scales and colours.
     """
 
-    folder: Path
-    sweep: Sweep
+    folder: SweepFolder
     history: View
     state: str
     trainer: Trainer | None = None
@@ -67,10 +66,15 @@ class Study:
         """The sweeps that share scales with this one; at least itself."""
         return self.beside or (self,)
 
+    @property
+    def sweep(self) -> Sweep:
+        """The settings of the sweep."""
+        return self.folder.settings
+
     @cached_property
     def place(self) -> str:
         """Where the sweep lies in its reader's words: a URL, or the folder's name."""
-        return shown(self.folder) if place_of(self.folder) else self.folder.resolve().name
+        return self.folder.name if self.folder.place else self.folder.path.resolve().name
 
     @property
     def name(self) -> str:
@@ -215,26 +219,16 @@ def shorten_id(text: str, size: int = 60) -> str:
     return text if len(text) <= size else text[: size - 1] + "…"
 
 
-def open_study(folder: Path) -> Study:
+def open_study(folder: str | os.PathLike[str]) -> Study:
     """Read a sweep for a report; its trainer is used where it can be had."""
-    sweep, history = read_history(folder)
-    return make_study(folder, sweep, history)
-
-
-def make_study(folder: Path, sweep: Sweep, history: History) -> Study:
-    """A study of a history that is at hand."""
-    budget = history.budget or sweep.trials
-    state = state_of(history, budget, is_running(folder))
-    trainer, problem = _find_trainer(folder, sweep)
-    return Study(folder, sweep, history, state, trainer, problem)
-
-
-def _find_trainer(folder: Path, sweep: Sweep) -> tuple[Trainer | None, str]:
+    sweep = SweepFolder(folder)
+    trainer: Trainer | None
     try:
-        check_outside(sweep.trainer, folder)
-        return load_trainer(sweep.trainer), ""
+        trainer, problem = sweep.trainer, ""
     except SweepError as error:
-        return None, f"the trainer {sweep.trainer} cannot be had here ({error})"
+        trainer = None
+        problem = f"the trainer {sweep.settings.trainer} cannot be had here ({error})"
+    return Study(sweep, sweep.history, sweep.state, trainer, problem)
 
 
 def summarise(study: Study, trial: Trial) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from nasbo.report.attention import (
 )
 from nasbo.report.axes import number_text
 from nasbo.report.study import is_valued
-from nasbo.sweep import trial_folder, trial_name
+from nasbo.sweeps.folder import trial_folder, trial_name
 
 TENSORBOARD_FOLDER = "tensorboard"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,40 +30,33 @@ from nasbo.report.progress import (
     step_text,
     value_text,
 )
-from nasbo.storage.mirror import is_running, pull, shown
-from nasbo.sweep import JOURNAL_FILE, open_folder, state_of
+from nasbo.storage.mirror import pull
+from nasbo.sweeps.folder import SweepFolder
 
 MAX_SUBSPACES = 16
 _WIDTH = 60
 
 
-class SweepFollower:
-    """The history of a sweep that somebody else runs; only what is new is read."""
+class SweepFollower(SweepFolder):
+    """A sweep that somebody else runs; only what is new in its journal is read."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.sweep, self.space = open_folder(folder)
-        self.history = History(self.space, self.sweep.mode)
-        self._journal = JournalFollower(folder / JOURNAL_FILE)
-        self._decode = Decoder()
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        super().__init__(folder)
+        self._journal = JournalFollower(self.journal_file)
+        self._begin()
 
-    def update(self) -> History:
+    def _begin(self) -> None:
+        self.history, self._decode = History(self.space, self.settings.mode), Decoder()
+
+    def refresh(self) -> SweepFollower:
         """Take in what has happened since the last call."""
-        pull(self.folder)
+        pull(self.path)
         lines, is_new = self._journal.read()
         if is_new:
-            self.history, self._decode = History(self.space, self.sweep.mode), Decoder()
+            self._begin()
         for line in lines:
             self.history.apply(self._decode(line))
-        return self.history
-
-    @property
-    def budget(self) -> int:
-        return self.history.budget or self.sweep.trials
-
-    @property
-    def state(self) -> str:
-        return state_of(self.history, self.budget, is_running(self.folder))
+        return self
 
 
 @dataclass
@@ -172,7 +166,7 @@ def _head(follower: SweepFollower, state: str, now: float) -> RenderableType:
     after = [] if share is None else [f"busy {share:.0%}"]
     if state == "running":
         after += left_text(history, budget)
-    title = Text(f"{shown(follower.folder)}: {follower.sweep.method}", style="bold")
+    title = Text(f"{follower.name}: {follower.settings.method}", style="bold")
     return Group(title, head_row(history, budget, [state], after))
 
 
@@ -215,7 +209,7 @@ def watch(
 ) -> None:
     """Show where a sweep stands until it has finished or Ctrl-C; once, where is no terminal."""
     follower = SweepFollower(folder)
-    follower.update()
+    follower.refresh()
     if not console.is_terminal:
         console.print(draw_status(follower))
         return
@@ -223,7 +217,7 @@ def watch(
         try:
             while follower.state != "finished":
                 sleep(interval_s)
-                follower.update()
+                follower.refresh()
                 live.update(draw_status(follower), refresh=True)
         except KeyboardInterrupt:
             return

@@ -13,7 +13,7 @@ from nasbo.report.page import Page, attempt, collect, to_html
 from nasbo.report.png import write_png
 from nasbo.report.progress import covered, duration
 from nasbo.report.study import Study, open_study, value_of
-from nasbo.storage.mirror import push, shown
+from nasbo.storage.mirror import push
 
 REPORT_FILE = "report.html"
 
@@ -46,9 +46,10 @@ def write_figure(folder: Path, name: str, path: Path) -> None:
     """
     if name not in FIGURES:
         raise NasboError(f"unknown figure {name!r}; known: {', '.join(FIGURES)}")
-    figure = attempt(FIGURES[name], open_study(folder))
+    study = open_study(folder)
+    figure = attempt(FIGURES[name], study)
     if isinstance(figure, str):
-        raise NasboError(f"{shown(folder)}: no figure {name!r}: {figure}")
+        raise NasboError(f"{study.folder.name}: no figure {name!r}: {figure}")
     if figure.drawing is None:
         raise NasboError(f"{name!r} is a table, not a picture; nasbo export prints all trials")
     write_png(figure.drawing, path)

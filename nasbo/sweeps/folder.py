@@ -1,25 +1,32 @@
-"""A sweep's folder as an object: settings, space, history and trial folders, read only."""
+"""Folder of a sweep, on a disk or in a bucket: how it is made, and as an object to read."""
 
 from __future__ import annotations
 
 import html
 import os
 from collections.abc import Sequence
+from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nasbo.errors import NasboError
-from nasbo.history import History, Trial
-from nasbo.space import Space
-from nasbo.storage.mirror import is_running, open_named, pull, shown
-from nasbo.sweep import Sweep, open_folder, read_history, state_of, trial_folder
+from nasbo.errors import NasboError, SpaceError, SweepError
+from nasbo.history import History, Trial, replay
+from nasbo.history.journal import read_events, write_durably
+from nasbo.search.repeats import is_complete
+from nasbo.space import Space, find_space_file, load_space
+from nasbo.space.plain_yaml import UNREADABLE, read_yaml, write_yaml
+from nasbo.storage.mirror import JOURNAL_FILE, is_running, open_named, place_of, pull, push, shown
+from nasbo.storage.place import Place
 from nasbo.sweeps.rows import Row, flat, measurement_rows, trial_rows
+from nasbo.sweeps.settings import Sweep, make_sweep
 from nasbo.trainer import Trainer, check_outside, load_trainer
 
 if TYPE_CHECKING:
     import pandas
 
+SETTINGS_FILE = "sweep.yaml"
+SPACE_FILE = "space.yaml"
 N_SHOWN = 10
 
 
@@ -29,23 +36,39 @@ class SweepFolder:
     Args:
         folder: the sweep's folder, or a URL such as ``s3://bucket/runs/first``.
 
+    Attributes:
+        path: of the folder; that of a URL is a mirror on this machine.
+        settings: as they were when the sweep began.
+        space: the sweep's own copy.
+
     Raises:
         SweepError: there is no sweep.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.path: Path = open_named(os.fspath(folder))
-        self.settings, self.space = open_folder(self.path)
-        self.history: History = read_history(self.path)[1]
+        self.settings: Sweep = _read_settings(self.path)
+        self.space: Space = _read_space(self.path)
 
-    settings: Sweep
-    space: Space
+    @cached_property
+    def history(self) -> History:
+        """What the journal holds; read when it is first asked for, and again after a refresh."""
+        return replay(self.space, self.settings.mode, read_events(self.journal_file))
 
     def refresh(self) -> SweepFolder:
-        """Read what has happened since."""
+        """See what has happened since."""
         pull(self.path)
-        self.history = read_history(self.path)[1]
+        self.__dict__.pop("history", None)
         return self
+
+    @property
+    def journal_file(self) -> Path:
+        return self.path / JOURNAL_FILE
+
+    @property
+    def place(self) -> Place | None:
+        """The bucket of a sweep that lies in one."""
+        return place_of(self.path)
 
     @property
     def name(self) -> str:
@@ -85,7 +108,9 @@ class SweepFolder:
     @property
     def state(self) -> str:
         """``finished``, ``running`` or ``interrupted``."""
-        return state_of(self.history, self.budget, self.is_running)
+        if is_complete(self.history, self.budget):
+            return "finished"
+        return "running" if self.is_running else "interrupted"
 
     @cached_property
     def trainer(self) -> Trainer:
@@ -131,6 +156,52 @@ def load_sweep(folder: str | os.PathLike[str]) -> SweepFolder:
         folder: a path, or a URL such as ``s3://bucket/runs/first``.
     """
     return SweepFolder(folder)
+
+
+def create_folder(folder: Path, sweep: Sweep) -> Sweep:
+    """Make a sweep's folder, with its settings and a copy of its space."""
+    if (folder / SETTINGS_FILE).exists():
+        place = shown(folder)
+        raise SweepError(f"{place} holds a sweep already: continue it by nasbo resume {place}")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o700)
+        write_durably(folder / SPACE_FILE, find_space_file(sweep.space).read_bytes())
+        write_durably(folder / SETTINGS_FILE, write_yaml(asdict(sweep)).encode())
+    except OSError as error:
+        raise SweepError(f"{folder}: cannot be written: {error}") from error
+    push(folder, (SPACE_FILE, SETTINGS_FILE))
+    return sweep
+
+
+def trial_name(number: int) -> str:
+    """A trial's folder inside the sweep's."""
+    return f"trials/{number:05d}"
+
+
+def trial_folder(folder: str | os.PathLike[str], number: int) -> Path:
+    """Where a trial of a sweep keeps its checkpoints and logs."""
+    return Path(folder) / trial_name(number)
+
+
+def _read_settings(folder: Path) -> Sweep:
+    file = folder / SETTINGS_FILE
+    try:
+        content = read_yaml(file.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise SweepError(f"{shown(folder)} holds no sweep ({SETTINGS_FILE} is missing)") from error
+    except UNREADABLE as error:
+        raise SweepError(f"{file}: cannot be read: {error}") from error
+    if not isinstance(content, dict):
+        raise SweepError(f"{file}: must be a mapping of settings")
+    return make_sweep(content)
+
+
+def _read_space(folder: Path) -> Space:
+    try:
+        return load_space(folder / SPACE_FILE)
+    except SpaceError as error:
+        raise SweepError(f"the sweep's copy of its space is broken: {error}") from error
 
 
 def _dataframe(rows: Sequence[Row], parameters: Sequence[str]) -> pandas.DataFrame:

@@ -11,7 +11,8 @@ from nasbo.limits import Limits
 from nasbo.search import Search
 from nasbo.storage.mirror import place_of
 from nasbo.storage.trial_files import delete_files
-from nasbo.sweep import Sweep, trial_folder, trial_name
+from nasbo.sweeps.folder import trial_folder, trial_name
+from nasbo.sweeps.settings import Sweep
 from nasbo.trainer import DATA, Trainer, cause_of
 
 logger = logging.getLogger(__name__)

@@ -15,7 +15,7 @@ import ray
 from ray.job_config import JobConfig
 
 from nasbo.errors import ClusterError, SweepError
-from nasbo.sweep import Sweep
+from nasbo.sweeps.settings import Sweep
 from nasbo.tune.door import opened
 from nasbo.tune.nodes import NodeCheck, alive_nodes, check_nodes, room
 from nasbo.tune.shipping import is_local_code, runtime_env

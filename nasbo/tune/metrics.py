@@ -14,7 +14,7 @@ from statistics import median
 from ray.util.metrics import Gauge
 
 from nasbo.history import CAUSES, Ending, Trial, View
-from nasbo.sweep import Sweep
+from nasbo.sweeps.settings import Sweep
 
 PERIOD_S = 5.0
 """Ray hands metrics on every ten seconds: looking more often than this would be in vain."""

@@ -21,13 +21,13 @@ from ray import tune
 from ray.tune import Stopper
 
 from nasbo.history import History
-from nasbo.job import job_metadata, sweep_name
-from nasbo.past import read_past
 from nasbo.search import Search, StoppingRule
 from nasbo.search.stopping import TO_THE_END
 from nasbo.space import Space
 from nasbo.storage.mirror import place_of
-from nasbo.sweep import Sweep
+from nasbo.sweeps.job import job_metadata, sweep_name
+from nasbo.sweeps.past import read_past
+from nasbo.sweeps.settings import Sweep
 from nasbo.trainer import Trainer, load_trainer
 from nasbo.tune.cluster import connect, is_shipped
 from nasbo.tune.controller import patient_tune

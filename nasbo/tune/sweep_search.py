@@ -14,7 +14,6 @@ from ray.tune.search import Searcher
 from nasbo.errors import JournalError
 from nasbo.history import Run, Trial
 from nasbo.history.events import Budget
-from nasbo.job import sweep_name
 from nasbo.methods import Suggestion
 from nasbo.search import (
     Driver,
@@ -31,8 +30,10 @@ from nasbo.search.stopping import TO_THE_END
 from nasbo.space import Space
 from nasbo.storage.mirror import open_journal, place_of
 from nasbo.storage.trial_files import fetch_files
-from nasbo.sweep import Sweep, limits_of, trial_folder, trial_name
+from nasbo.sweeps.folder import trial_folder, trial_name
+from nasbo.sweeps.job import sweep_name
 from nasbo.sweeps.policies import Checkpoints, FailuresInARow, Screening
+from nasbo.sweeps.settings import Sweep, limits_of
 from nasbo.trainer import DATA, Trainer
 from nasbo.tune.cluster import Capacity
 from nasbo.tune.endings import cause_of_loss, is_storage_error

@@ -23,7 +23,7 @@ from ray import tune
 from nasbo.search import Verdict
 from nasbo.storage.place import Place
 from nasbo.storage.trial_files import TrialFiles
-from nasbo.sweep import trial_folder, trial_name
+from nasbo.sweeps.folder import trial_folder, trial_name
 from nasbo.trainer import DATA, cause_of, load_trainer
 from nasbo.tune.preparation import prepare_node
 from nasbo.tune.results import STEP

@@ -10,7 +10,8 @@ from typing import Any
 
 from nasbo.history import History
 from nasbo.history.journal import read_events
-from nasbo.sweep import JOURNAL_FILE, read_history, trial_folder
+from nasbo.storage.mirror import JOURNAL_FILE
+from nasbo.sweeps.folder import SweepFolder, trial_folder
 
 N_STEPS = 6
 
@@ -62,7 +63,7 @@ class Witness:
 
     def look(self) -> History:
         """Compare the journal with what was seen before."""
-        _, history = read_history(self.folder)
+        history = SweepFolder(self.folder).history
         now = {t.id: (t.config, t.value) for t in history.trials if t.state == "finished"}
         self.n_gone += sum(now.get(number) != known for number, known in self.seen.items())
         self.seen |= now

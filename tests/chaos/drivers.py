@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from nasbo import Search, run_loop
-from nasbo.sweep import JOURNAL_FILE, Sweep, create_folder
+from nasbo.storage.mirror import JOURNAL_FILE
+from nasbo.sweeps.folder import create_folder
+from nasbo.sweeps.settings import Sweep
 from tests.chaos.audit import Audit, Witness, audit
 from tests.tune.toy import simulation
 

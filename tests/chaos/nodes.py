@@ -13,7 +13,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from nasbo.sweep import Sweep, create_folder, read_history, trial_folder
+from nasbo.sweeps.folder import SweepFolder, create_folder, trial_folder
+from nasbo.sweeps.settings import Sweep
 from nasbo.tune.trial import WORKER_FILE
 from tests.chaos.audit import Audit, Witness, audit
 from tests.chaos.drivers import drive
@@ -115,7 +116,7 @@ def break_nodes(folder: Path, seed: int, n_faults: int, n_trials: int) -> tuple[
         for number in range(n_faults):
             _wait_for_progress(folder, process)
             node = rng.choice(_busy(folder, cluster.nodes) or cluster.nodes)
-            before = sum(read_history(folder)[1].retry_counts().values())
+            before = sum(SweepFolder(folder).history.retry_counts().values())
             began = time.monotonic()
             if number % 3 == 2:
                 frozen += cluster.freeze(node)
@@ -149,20 +150,20 @@ def _wait_for_progress(folder: Path, process: Any) -> None:
 
 def _busy(folder: Path, nodes: list[Any]) -> list[Any]:
     """The nodes that run trials: breaking another one proves nothing."""
-    running = [trial for trial in read_history(folder)[1].trials if trial.state == "running"]
+    running = [trial for trial in SweepFolder(folder).history.trials if trial.state == "running"]
     files = [trial_folder(folder, trial.id) / WORKER_FILE for trial in running]
     at_work = {json.loads(file.read_text())["node"] for file in files if file.exists()}
     return [node for node in nodes if node.node_id in at_work]
 
 
 def _n_reports(folder: Path) -> int:
-    return sum(len(trial.curve) for trial in read_history(folder)[1].trials)
+    return sum(len(trial.curve) for trial in SweepFolder(folder).history.trials)
 
 
 def _wait_for_retry(folder: Path, process: Any, before: int) -> bool:
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and process.poll() is None:
-        if sum(read_history(folder)[1].retry_counts().values()) > before:
+        if sum(SweepFolder(folder).history.retry_counts().values()) > before:
             return True
         time.sleep(0.1)
     return False

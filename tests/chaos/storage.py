@@ -5,7 +5,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from nasbo.sweep import Sweep, create_folder
+from nasbo.sweeps.folder import create_folder
+from nasbo.sweeps.settings import Sweep
 from tests.chaos.audit import Audit, Witness, audit
 from tests.chaos.drivers import drive, uninterrupted
 

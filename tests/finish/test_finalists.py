@@ -24,10 +24,11 @@ from nasbo.finish.finalists import (
     prepare_final,
 )
 from nasbo.finish.finalize import _decider, _pick, finalize
-from nasbo.plan import check_provenance
 from nasbo.search import Search
-from nasbo.storage.mirror import open_journal, open_mirror
-from nasbo.sweep import JOURNAL_FILE, Sweep, create_folder, open_folder, read_history
+from nasbo.storage.mirror import JOURNAL_FILE, open_journal, open_mirror
+from nasbo.sweeps.checks import check_provenance
+from nasbo.sweeps.folder import SweepFolder, create_folder
+from nasbo.sweeps.settings import Sweep
 from nasbo.trainer import load_trainer
 from tests.finish import able
 from tests.tune.toy import simulation
@@ -52,7 +53,7 @@ def searched(folder: Path, trainer: str = TRAINER, n: int = 9, **settings: Any) 
 
 def test_finalists_are_the_best_of_different_networks(tmp_path: Path) -> None:
     folder = searched(tmp_path / "s", n=40)
-    _, history = open_search(folder)
+    history = open_search(folder).history
     trainer = load_trainer(TRAINER)
     assert trainer.fingerprint is not None
     chosen = choose_finalists(history, trainer, 5)
@@ -66,7 +67,7 @@ def test_finalists_are_the_best_of_different_networks(tmp_path: Path) -> None:
 
 def test_settings_of_the_finalists_sweep(tmp_path: Path) -> None:
     folder = searched(tmp_path / "s", constraints=["params<=1"], repeats=2)
-    sweep, _ = open_search(folder)
+    sweep = open_search(folder).settings
     wish = Wish(recipe="short", options={"x": 2}, settings={"slots": 1})
     final = final_sweep(folder, sweep, load_trainer(TRAINER), wish)
     assert final.trainer_options == {"recipe": "short", "is_final": True, "x": 2}
@@ -78,12 +79,12 @@ def test_settings_of_the_finalists_sweep(tmp_path: Path) -> None:
 
 def test_the_final_metric_has_the_mode_of_the_trainer(tmp_path: Path) -> None:
     folder = searched(tmp_path / "s")
-    sweep, history = open_search(folder)
+    found = open_search(folder)
     wish = Wish(choose="test")
-    turned = replace(sweep, metric="accuracy", mode="max")
+    turned = replace(found.settings, metric="accuracy", mode="max")
     final = final_sweep(folder, turned, load_trainer(TRAINER), wish)
     assert (final.metric, final.mode) == ("final_loss", "min")
-    ranked = history.ranked()
+    ranked = found.history.ranked()
     finalists = [Finalist(k, trial, [trial], {}) for k, trial in enumerate(reversed(ranked))]
     assert _decider(turned, final, wish) == "test"
     assert _pick(finalists, final, "test").trial is ranked[0]
@@ -92,22 +93,20 @@ def test_the_final_metric_has_the_mode_of_the_trainer(tmp_path: Path) -> None:
 
 
 def prepare(folder: Path, wish: Wish) -> None:
-    sweep, history = open_search(folder)
-    trainer = load_trainer(sweep.trainer)
-    chosen = choose_finalists(history, trainer, wish.top)
-    prepare_final(
-        final_folder(folder), final_sweep(folder, sweep, trainer, wish), chosen, wish.seeds
-    )
+    found = open_search(folder)
+    chosen = choose_finalists(found.history, found.trainer, wish.top)
+    planned = final_sweep(folder, found.settings, found.trainer, wish)
+    prepare_final(final_folder(found), planned, chosen, wish.seeds)
 
 
 def test_the_queue_is_written_once_and_can_grow(tmp_path: Path) -> None:
     folder = searched(tmp_path / "s")
     for seeds in (2, 2, 3):
         prepare(folder, Wish(top=2, seeds=seeds))
-        _, history = read_history(folder / FINAL_FOLDER)
+        history = SweepFolder(folder / FINAL_FOLDER).history
         assert history.budget == len(history.trials) == 2
         assert [len(trial.repeats) for trial in history.trials] == [seeds - 1] * 2
-    _, found = open_search(folder)
+    found = open_search(folder).history
     assert found.best is not None
     assert history.trials[0].config == found.best.config
     assert history.trials[0].info["search_trial"] == found.best.id
@@ -143,9 +142,9 @@ def test_a_sweep_in_a_bucket_has_its_finalists_and_its_best_there(
     url = f"file://{tmp_path}/bucket/first"
     folder = searched(open_mirror(url))
 
-    def train(final: Path, *_: Any) -> int:
+    def train(final: SweepFolder, *_: Any) -> int:
         """What workers would do, on their own disks."""
-        with Search("simulation", "random", journal=open_journal(final)) as search:
+        with Search("simulation", "random", journal=open_journal(final.path)) as search:
             for trial in search.trials:
                 name = f"bucket/first/final/trials/{trial.id:05d}"
                 (tmp_path / name).mkdir(parents=True)
@@ -162,7 +161,7 @@ def test_a_sweep_in_a_bucket_has_its_finalists_and_its_best_there(
     assert f"nasbo finalize {url} --top 2" in (stored / "best" / "README.md").read_text()
     assert (stored / "final" / "sweep.yaml").exists()
     assert not (folder / FINAL_FOLDER).exists()
-    _, history = read_history(open_mirror(f"{url}/final"))
+    history = SweepFolder(open_mirror(f"{url}/final")).history
     assert [trial.state for trial in history.trials] == ["finished"] * 2
     with (
         Search("simulation", "random", journal=open_journal(folder)),
@@ -173,7 +172,7 @@ def test_a_sweep_in_a_bucket_has_its_finalists_and_its_best_there(
 
 def test_the_command_is_what_was_wished() -> None:
     wish = Wish(2, "strong", 3, {"epochs": 5, "data": "a b"})
-    assert wish.command(Path("runs/x")) == (
+    assert wish.command("runs/x") == (
         "nasbo finalize runs/x --top 2 --recipe strong --seeds 3 --choose validation "
         "-o epochs=5 -o 'data=\"a b\"'"
     )
@@ -192,7 +191,7 @@ def test_finalists_have_the_data_of_their_own_options(
     folder = searched(tmp_path / "s", provenance={"data_hash": "abc123", "n_train": 40})
     for _ in range(2):
         assert unfinished(folder) == 130
-    final, _ = open_folder(folder / FINAL_FOLDER)
+    final = SweepFolder(folder / FINAL_FOLDER).settings
     assert final.provenance == {"data_hash": "abc123", "n_train": 50}
     check_provenance(folder / FINAL_FOLDER, final, CONSOLE)  # as a resume does
 
@@ -216,13 +215,13 @@ def test_finalists_on_other_data_are_refused(
 
 def test_silence_of_finalists_is_not_that_of_the_search(tmp_path: Path) -> None:
     folder = searched(tmp_path / "s", report_timeout_s=5.0, time_limit_s=9.0)
-    sweep, history = open_search(folder)
-    trainer = load_trainer(TRAINER)
-    chosen = choose_finalists(history, trainer, 2)
+    found = open_search(folder)
+    sweep, trainer = found.settings, load_trainer(TRAINER)
+    chosen = choose_finalists(found.history, trainer, 2)
     for settings, timeout_s in (({}, None), ({"report_timeout_s": 60.0}, 60.0), ({}, None)):
         planned = final_sweep(folder, sweep, trainer, Wish(top=2, settings=settings))
         assert (planned.report_timeout_s, planned.time_limit_s) == (timeout_s, None)
-        final, _ = prepare_final(final_folder(folder), planned, chosen, 1)
+        _, final = prepare_final(final_folder(found), planned, chosen, 1)
         assert final.report_timeout_s == timeout_s
 
 

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from nasbo.history.journal import read_events
-from nasbo.sweep import JOURNAL_FILE, read_history
+from nasbo.storage.mirror import JOURNAL_FILE
+from nasbo.sweeps.folder import SweepFolder
 from nasbo.tune.trial import trial_folder
 from tests.launch.conftest import SWEEP, TRAINER
 from tests.launch.hosts import Hosts
@@ -105,12 +106,12 @@ class Scenario:
     def n_running(self) -> int:
         if not (self.folder / JOURNAL_FILE).exists():
             return 0
-        return read_history(self.folder)[1].state_counts()["running"]
+        return SweepFolder(self.folder).history.state_counts()["running"]
 
     def n_ended(self) -> int:
         if not (self.folder / JOURNAL_FILE).exists():
             return 0
-        return read_history(self.folder)[1].n_ended
+        return SweepFolder(self.folder).history.n_ended
 
     def notes(self) -> list[dict[str, Any]]:
         files = (trial_folder(self.folder, n) / "note.json" for n in range(self.n_trials))
@@ -152,7 +153,7 @@ def play(place: Path, n_trials: int, seconds: tuple[float, float]) -> Figures:
 
 
 def _figures(scenario: Scenario) -> Figures:
-    _, history = read_history(scenario.folder)
+    history = SweepFolder(scenario.folder).history
     notes = scenario.notes()
     events = read_events(scenario.folder / JOURNAL_FILE)
     by_host: dict[str, list[str]] = {}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from nasbo.history.journal import read_events
-from nasbo.sweep import JOURNAL_FILE
+from nasbo.storage.mirror import JOURNAL_FILE
 from tests.launch.hosts import ROOT
 from tests.launch.scenario import GPUS, Scenario, overlaps, play, share
 

@@ -23,7 +23,8 @@ from nasbo.launch.programs import run
 from nasbo.launch.records import Record
 from nasbo.storage.mirror import mirror_folder
 from nasbo.storage.place import is_url
-from nasbo.sweep import Sweep, read_history
+from nasbo.sweeps.folder import SweepFolder
+from nasbo.sweeps.settings import Sweep
 
 ROOT = str(Path(__file__).parents[2])
 
@@ -201,12 +202,12 @@ def test_launched_followed_stopped_and_resumed(home: Path) -> None:
     assert again.returncode == 2
     assert "runs already as" in again.stderr
     folder, deadline = home / "runs" / "a", time.monotonic() + 240
-    while not (folder / "journal.jsonl").exists() or read_history(folder)[1].n_ended < 2:
+    while not (folder / "journal.jsonl").exists() or SweepFolder(folder).history.n_ended < 2:
         assert time.monotonic() < deadline, (folder / "driver.log").read_text()
         time.sleep(0.2)
     stopped = cli_words(home, "stop", "runs/a")
     assert stopped.returncode == 0, stopped.stderr
-    n_ended = read_history(folder)[1].n_ended
+    n_ended = SweepFolder(folder).history.n_ended
     assert 2 <= n_ended < 40
     assert cli_words(home, *words, *options).returncode == 0
     followed = cli_words(home, "logs", "-f", "runs/a")

@@ -15,7 +15,8 @@ from click.testing import CliRunner
 from nasbo.cli import cli
 from nasbo.launch.kuberay import job_name
 from nasbo.launch.slurm import SCRIPT
-from nasbo.sweep import create_folder, make_sweep
+from nasbo.sweeps.folder import create_folder
+from nasbo.sweeps.settings import make_sweep
 
 CRD = Path(__file__).parent / "crd.yaml"
 

@@ -19,7 +19,7 @@ from nasbo.methods.attnbo import AttnBO
 from nasbo.search import Search
 from nasbo.space import Config, load_space
 from nasbo.surrogates.attention import AttentionGP
-from nasbo.sweep import expects_nothing
+from nasbo.sweeps.status import expects_nothing
 
 ROOT = Path(__file__).parents[2]
 

@@ -14,7 +14,9 @@ from nasbo.history.journal import Journal, read_events
 from nasbo.methods import Suggestion
 from nasbo.search import Search
 from nasbo.space import load_space
-from nasbo.sweep import JOURNAL_FILE, create_folder, make_sweep, read_history
+from nasbo.storage.mirror import JOURNAL_FILE
+from nasbo.sweeps.folder import SweepFolder, create_folder
+from nasbo.sweeps.settings import make_sweep
 from tests.events import failed, finished, reported, started
 
 START = 1_700_000_000.0
@@ -127,4 +129,4 @@ def value_of(trial: Trial) -> float:
 
 
 def history_of(folder: Path) -> History:
-    return read_history(folder)[1]
+    return SweepFolder(folder).history

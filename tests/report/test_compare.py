@@ -17,7 +17,9 @@ from nasbo.report.page import Page, to_html
 from nasbo.report.panels import PANELS, draw_panels, set_beside, split_captions
 from nasbo.report.study import Figure, Study, open_study
 from nasbo.search import Search
-from nasbo.sweep import JOURNAL_FILE, create_folder, make_sweep
+from nasbo.storage.mirror import JOURNAL_FILE
+from nasbo.sweeps.folder import create_folder
+from nasbo.sweeps.settings import make_sweep
 from tests.report.sample import make_folder, make_interrupted
 
 WITHOUT_NETWORKS = [name for name in PANELS if name != "architectures"]

@@ -25,7 +25,9 @@ from nasbo.report.figures.settings import repeat_command
 from nasbo.report.study import NoDataError, Study, open_study
 from nasbo.report.write import make_page
 from nasbo.search import Search
-from nasbo.sweep import JOURNAL_FILE, Sweep, create_folder, make_sweep
+from nasbo.storage.mirror import JOURNAL_FILE
+from nasbo.sweeps.folder import create_folder
+from nasbo.sweeps.settings import Sweep, make_sweep
 from tests.report.sample import make_folder, make_interrupted, play
 
 

@@ -11,7 +11,7 @@ from nasbo.report.study import open_study
 from nasbo.report.watch import places
 from nasbo.report.write import FIGURES, write_report
 from nasbo.search import Search
-from nasbo.sweep import JOURNAL_FILE
+from nasbo.storage.mirror import JOURNAL_FILE
 from tests.report.sample import make_folder
 
 

@@ -17,7 +17,6 @@ import pytest
 from nasbo.errors import NasboError, SweepError
 from nasbo.report.serve import ReportServer, serve_report, served_report
 from nasbo.search import Search
-from nasbo.sweep import JOURNAL_FILE
 from tests.report.sample import make_folder
 
 
@@ -48,7 +47,7 @@ def test_page_knows_its_version_and_grows_with_the_journal(server: ReportServer)
     assert status == 200
     assert f'data-version="{version}"' in page
     assert "8 / 12" in page
-    with Search("svm", mode="max", journal=server.live.folder / JOURNAL_FILE) as search:
+    with Search("svm", mode="max", journal=server.live.sweep.journal_file) as search:
         while_running = _get(server, "/version")[1]
         search.tell(search.ask(1)[0], 0.9)
     assert len({version, while_running, _get(server, "/version")[1]}) == 3
@@ -64,7 +63,7 @@ def test_nothing_else_can_be_had(server: ReportServer) -> None:
 
 
 def test_a_damaged_journal_is_told_and_the_server_lives(server: ReportServer) -> None:
-    journal = server.live.folder / JOURNAL_FILE
+    journal = server.live.sweep.journal_file
     whole = journal.read_bytes()
     journal.write_bytes(whole.replace(b'"suggested"', b'"suggestea"', 1) + b"\n")
     status, page = _get(server, "/")
@@ -76,7 +75,7 @@ def test_a_damaged_journal_is_told_and_the_server_lives(server: ReportServer) ->
 
 def test_port_in_use_and_no_sweep(server: ReportServer, tmp_path: Path) -> None:
     with pytest.raises(NasboError, match="cannot be had"):
-        ReportServer(server.live.folder, server.server_address[1])
+        ReportServer(server.live.sweep.path, server.server_address[1])
     with pytest.raises(SweepError, match="holds no sweep"):
         ReportServer(tmp_path / "nowhere")
 

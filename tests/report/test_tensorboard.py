@@ -20,7 +20,7 @@ from nasbo.report.tensorboard import (
     write_tensorboard,
 )
 from nasbo.search import Search
-from nasbo.sweep import JOURNAL_FILE
+from nasbo.storage.mirror import JOURNAL_FILE
 from tests.report.sample import history_of, make_folder, play
 
 

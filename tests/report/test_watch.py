@@ -28,7 +28,7 @@ from nasbo.report.watch import (
     watch,
 )
 from nasbo.search import Search
-from nasbo.sweep import JOURNAL_FILE
+from nasbo.storage.mirror import JOURNAL_FILE
 from tests.report.sample import START, history_of, make_folder, make_interrupted
 
 
@@ -98,16 +98,16 @@ def _as_told(history: History) -> list[object]:
 def test_followed_history_is_the_replayed_one(tmp_path: Path) -> None:
     folder = make_folder(tmp_path / "run", 8, "svm", budget=30)
     follower = SweepFollower(folder)
-    assert _as_told(follower.update()) == _as_told(history_of(folder))
+    assert _as_told(follower.refresh().history) == _as_told(history_of(folder))
     with Search("svm", mode="max", journal=folder / JOURNAL_FILE) as search:
         for trial in search.ask(3):
             search.tell(trial, 0.5)
             assert follower.state == "running"
-            assert _as_told(follower.update()) == _as_told(history_of(folder))
+            assert _as_told(follower.refresh().history) == _as_told(history_of(folder))
     assert follower.state == "interrupted"
     other = make_folder(tmp_path / "other", 4, "svm")
     shutil.copy(other / JOURNAL_FILE, folder / JOURNAL_FILE)
-    assert len(follower.update().trials) == 4
+    assert len(follower.refresh().history.trials) == 4
 
 
 def test_places_count_trials_failures_and_the_best(folder: Path) -> None:
@@ -172,7 +172,7 @@ def test_an_interrupted_sweep_does_not_age(tmp_path: Path) -> None:
 def _shown(folder: Path, width: int = 160) -> str:
     text = io.StringIO()
     follower = SweepFollower(folder)
-    follower.update()
+    follower.refresh()
     Console(file=text, width=width, color_system=None).print(draw_status(follower))
     return text.getvalue()
 

@@ -17,8 +17,9 @@ from nasbo.report.figures import FIGURES
 from nasbo.report.study import Study, open_study
 from nasbo.report.write import REPORT_FILE, make_page, write_report, write_text
 from nasbo.search import Search
-from nasbo.storage.mirror import open_mirror
-from nasbo.sweep import JOURNAL_FILE, create_folder, make_sweep
+from nasbo.storage.mirror import JOURNAL_FILE, open_mirror
+from nasbo.sweeps.folder import create_folder
+from nasbo.sweeps.settings import make_sweep
 from tests.report.sample import make_folder
 
 VOID = {"meta", "link", "br", "img", "hr", "input"}

@@ -16,8 +16,10 @@ import nasbo
 from nasbo.cli import cli
 from nasbo.errors import NasboError, SweepError
 from nasbo.search import Search
-from nasbo.sweep import JOURNAL_FILE, Sweep, create_folder, make_sweep
+from nasbo.storage.mirror import JOURNAL_FILE
+from nasbo.sweeps.folder import create_folder
 from nasbo.sweeps.rows import measurement_rows, to_csv, trial_rows
+from nasbo.sweeps.settings import Sweep, make_sweep
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from nasbo.report.panels import PANELS
 from nasbo.report.serve import ReportServer
 from nasbo.report.write import write_report
 from nasbo.search import Search
-from nasbo.sweep import JOURNAL_FILE
+from nasbo.storage.mirror import JOURNAL_FILE
 from tests.report.sample import make_folder
 from tests.system.chromium import Browser
 

@@ -18,9 +18,9 @@ import pytest
 
 from nasbo.history.journal import read_events
 from nasbo.storage.lease import NAME as LEASE_FILE
-from nasbo.storage.mirror import open_mirror, pull
+from nasbo.storage.mirror import JOURNAL_FILE, open_mirror, pull
 from nasbo.storage.place import Place
-from nasbo.sweep import JOURNAL_FILE, read_history
+from nasbo.sweeps.folder import SweepFolder
 from tests.launch.hosts import ROOT
 from tests.storage.race import race
 from tests.system.s3 import BucketServer
@@ -86,7 +86,7 @@ def test_killed_three_times_nothing_acknowledged_is_lost(
         seen = look(mirror, seen)
     assert drivers.start().wait(timeout=600) == 0, drivers.log.read_text()
     look(mirror, seen)
-    _, history = read_history(mirror)
+    history = SweepFolder(mirror).history
     assert history.n_ended == history.n_suggested == N_TRIALS
     assert {trial.state for trial in history.trials} == {"finished"}
     ends = Counter(e["run"] for e in read_events(mirror / JOURNAL_FILE) if e["event"] == "ended")
@@ -101,7 +101,7 @@ def look(mirror: Path, seen: dict[int, Any]) -> dict[int, Any]:
     pull(mirror)
     if not (mirror / JOURNAL_FILE).exists():
         return seen
-    _, history = read_history(mirror)
+    history = SweepFolder(mirror).history
     now = {t.id: (t.config, t.value) for t in history.trials if t.state == "finished"}
     assert {number: now.get(number) for number in seen} == seen
     return now

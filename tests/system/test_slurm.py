@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from nasbo.sweep import JOURNAL_FILE, read_history
+from nasbo.storage.mirror import JOURNAL_FILE
+from nasbo.sweeps.folder import SweepFolder
 from tests.chaos.audit import Witness, audit
 from tests.launch.hosts import ROOT
 from tests.system.slurm import Slurm
@@ -63,7 +64,7 @@ class User:
     def n_ended(self) -> int:
         if not (self.sweep / JOURNAL_FILE).exists():
             return 0
-        return read_history(self.sweep)[1].n_ended
+        return SweepFolder(self.sweep).history.n_ended
 
     def wait(self, what: str, condition: Callable[[], bool]) -> None:
         deadline = time.monotonic() + 400

@@ -8,7 +8,7 @@ from typing import Any
 
 from nasbo.history import Measurement, Run, View
 from nasbo.search import StoppingRule, Verdict
-from nasbo.sweep import open_folder
+from nasbo.sweeps.folder import SweepFolder
 from nasbo.tune.run import Outcome, run_sweep
 
 N_EPOCHS, N_TRIALS = 4, 6
@@ -49,5 +49,6 @@ STOP_AT_TWO = StoppingRule(verdict=stop_at_two)
 
 def run(folder: Path, rule: StoppingRule = BEST_GOES_ON) -> Outcome:
     """Run or continue a sweep."""
-    sweep, space = open_folder(folder)
+    opened = SweepFolder(folder)
+    sweep, space = opened.settings, opened.space
     return run_sweep(folder, sweep, space, stopping=rule)

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from nasbo.sweep import Sweep, create_folder, read_history
+from nasbo.sweeps.folder import SweepFolder, create_folder
+from nasbo.sweeps.settings import Sweep
 from tests.chaos.audit import Witness, audit
 from tests.chaos.drivers import drive
 from tests.chaos.nodes import LocalCluster
@@ -45,7 +46,7 @@ def test_a_cluster_that_shrinks_to_nothing_and_grows_again(
     process = drive(folder, "--address", cluster.address)
 
     def n_ended() -> int:
-        return read_history(folder)[1].n_ended
+        return SweepFolder(folder).history.n_ended
 
     wait_until("a result", lambda: folder.joinpath("journal.jsonl").exists(), process, log)
     wait_until("a result", lambda: n_ended() >= 1, process, log)

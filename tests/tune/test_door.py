@@ -20,7 +20,7 @@ import sys
 
 import ray
 from nasbo.errors import ClusterError
-from nasbo.sweep import Sweep
+from nasbo.sweeps.settings import Sweep
 from nasbo.tune.cluster import connect
 
 address = sys.argv[1]

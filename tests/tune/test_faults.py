@@ -12,9 +12,9 @@ from nasbo.history import Ending, Run, Trial
 from nasbo.search import Search
 from nasbo.search.retries import RetryPolicy
 from nasbo.storage.mirror import open_mirror
-from nasbo.sweep import open_folder, status
+from nasbo.sweeps.folder import SweepFolder
 from nasbo.sweeps.policies import prune_checkpoints
-from nasbo.trainer import load_trainer
+from nasbo.sweeps.status import status
 from nasbo.tune.endings import LAST_TIMEOUT_FILE, cause_of_loss
 from nasbo.tune.sweep_search import SweepSearch
 from nasbo.tune.trial import (
@@ -57,7 +57,7 @@ def test_trials_that_break_off_are_run_again_as_their_cause_allows(tmp_path: Pat
     }
     assert all(len(attempts(tmp_path, trial)) == 2 for trial in trials)
     assert attempts(tmp_path, trials[3]) == ["0", "1"], "a retry knows that memory was short"
-    found = status(tmp_path / "s")
+    found = status(SweepFolder(tmp_path / "s"))
     assert found["retries"] == {"killed": 2, "timeout": 1, "oom": 2, "crashed": 2}
     assert found["causes"] == {"killed": 1, "oom": 1, "crashed": 1}
 
@@ -179,8 +179,8 @@ def test_a_timeout_in_the_bucket_is_that_of_one_attempt(
     monkeypatch.setenv("NASBO_CACHE", str(tmp_path / "cache"))
     folder = open_mirror(f"file://{tmp_path}/runs/s")
     make(folder)
-    sweep, space = open_folder(folder)
-    searcher = SweepSearch(sweep, space, folder, load_trainer(sweep.trainer))
+    held = SweepFolder(folder)
+    searcher = SweepSearch(held.settings, held.space, folder, held.trainer)
     first = searcher.suggest("a")
     file = trial_folder(tmp_path / "runs" / "s", first["trial"]) / TIMEOUT_FILE
     file.parent.mkdir(parents=True, exist_ok=True)

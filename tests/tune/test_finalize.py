@@ -15,7 +15,8 @@ from nasbo.finish.card import mean_text
 from nasbo.finish.finalists import FINAL_FOLDER, Wish
 from nasbo.finish.finalize import BEST_FOLDER, finalize
 from nasbo.start import Display, start_sweep
-from nasbo.sweep import read_history, status
+from nasbo.sweeps.folder import SweepFolder
+from nasbo.sweeps.status import status
 from tests.finish.test_finalists import searched
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("local_ray")]
@@ -34,8 +35,8 @@ def test_a_sweep_ends_with_its_best_network(tmp_path: Path) -> None:
     assert "go on by: nasbo finalize" in words(console)
     assert not (folder / BEST_FOLDER).exists()
     assert finalize(folder, wish, console) == 0
-    assert status(folder / FINAL_FOLDER)["state"] == "finished"
-    _, final = read_history(folder / FINAL_FOLDER)
+    assert status(SweepFolder(folder / FINAL_FOLDER))["state"] == "finished"
+    final = SweepFolder(folder / FINAL_FOLDER).history
     seeds = {run.metrics["trial_seed"] for run in final.runs}
     assert len(seeds) == len(final.runs) == 4
     best = folder / BEST_FOLDER
@@ -62,7 +63,7 @@ def test_a_sweep_ends_with_its_best_network(tmp_path: Path) -> None:
     assert len(curve) == 3
     before = sorted(path.name for path in best.iterdir())
     assert finalize(folder, wish, console) == 0  # nothing is trained again, best/ is written anew
-    assert read_history(folder / FINAL_FOLDER)[1].n_ended == 2
+    assert SweepFolder(folder / FINAL_FOLDER).history.n_ended == 2
     assert sorted(path.name for path in best.iterdir()) == before
     assert "finalists, by their rank in the search" in words(console)
 
@@ -87,7 +88,7 @@ def test_finalists_that_are_measured_as_in_the_search_are_chosen_by_their_means(
     """The search's first was lucky: its final trainings are worse than the second's."""
     trainer = "tests.finish.lucky:train"
     folder = searched(tmp_path / "s", trainer)
-    _, history = read_history(folder)
+    history = SweepFolder(folder).history
     console = Console(record=True, width=200)
     assert finalize(folder, Wish(top=2, seeds=2), console) == 0
     card = json.loads((folder / BEST_FOLDER / "card.json").read_text())

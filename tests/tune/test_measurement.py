@@ -13,8 +13,9 @@ from rich.console import Console
 
 from nasbo.history import Repeating
 from nasbo.start import Display, resume_sweep, start_sweep
-from nasbo.sweep import read_history, status, trial_folder
+from nasbo.sweeps.folder import SweepFolder, trial_folder
 from nasbo.sweeps.rows import to_csv, trial_rows
+from nasbo.sweeps.status import status
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("local_ray")]
 QUIET = Display(Console(quiet=True))
@@ -39,22 +40,22 @@ def test_limits_and_repeats_of_a_sweep(tmp_path: Path) -> None:
         tmp_path, trials=6, method="attnbo", constraints=("parameters<=12e3",), repeats=1,
         repeat_top=2, batch=4,
     )  # fmt: skip
-    _, history = read_history(folder)
+    history = SweepFolder(folder).history
     assert max(trial.config["n"] for trial in history.trials) <= 12
     assert history.n_ended == 6
     for trial in history.ranked()[:2]:
         (again,) = trial.repeats
         assert trained(folder, again.number) != trained(folder, trial.id)
         assert trial.value == fmean([trial.values[0], again.value or 0.0])
-    found = status(folder)
+    found = status(SweepFolder(folder))
     assert (found["state"], found["finished"]) == ("finished", 6)
     assert found["repeats"]["finished"] == len(history.repeats) >= 2
     assert len(found["best"]["values"]) == 2
-    rows = list(csv.DictReader(io.StringIO(to_csv(trial_rows(read_history(folder)[1])))))
+    rows = list(csv.DictReader(io.StringIO(to_csv(trial_rows(SweepFolder(folder).history)))))
     repeats = [row for row in rows if row["source"] == "repeat"]
     assert [int(row["repeat_of"]) for row in repeats] == [run.trial for run in history.repeats]
     assert resume_sweep(folder, None, QUIET, None, Repeating(2, 1)) == 0
-    _, history = read_history(folder)
+    history = SweepFolder(folder).history
     assert history.best is not None
     assert len(history.best.values) == 3
     assert history.n_ended == 6
@@ -63,7 +64,7 @@ def test_limits_and_repeats_of_a_sweep(tmp_path: Path) -> None:
 def test_what_slips_through_ends_as_invalid_without_a_worker(tmp_path: Path) -> None:
     method = "tests.tune.careless:Careless"
     folder = start(tmp_path, trials=8, method=method, constraints=("parameters<=1e4",))
-    _, history = read_history(folder)
+    history = SweepFolder(folder).history
     outside = [trial for trial in history.trials if trial.config["n"] > 10]
     assert outside
     for trial in history.trials:

@@ -9,7 +9,7 @@ from nasbo.history import CAUSES
 from nasbo.methods import Suggestion
 from nasbo.search import Search
 from nasbo.space import Space
-from nasbo.sweep import Sweep
+from nasbo.sweeps.settings import Sweep
 from nasbo.tune.metrics import (
     DESCRIPTIONS,
     MAX_SUBSPACES,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nasbo.sweep import Sweep
+from nasbo.sweeps.settings import Sweep
 from nasbo.tune.nodes import differences, room, versions
 from nasbo.tune.shipping import is_local_code, runtime_env
 

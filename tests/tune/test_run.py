@@ -22,7 +22,10 @@ from nasbo.history.journal import read_events
 from nasbo.search import Search
 from nasbo.space import load_space
 from nasbo.start import Display, exit_code, resume_sweep, run_in_words
-from nasbo.sweep import JOURNAL_FILE, Sweep, create_folder, open_folder, read_history, status
+from nasbo.storage.mirror import JOURNAL_FILE
+from nasbo.sweeps.folder import SweepFolder, create_folder
+from nasbo.sweeps.settings import Sweep
+from nasbo.sweeps.status import status
 from nasbo.tune.run import Outcome, _warm_start, run_sweep
 from nasbo.tune.trial import WORKER_FILE, MissingMetricError, pick_value, trial_folder
 
@@ -44,8 +47,8 @@ def make(folder: Path, space: str = "simulation", **settings: Any) -> Sweep:
 
 
 def run(folder: Path, n_trials: int | None = None, **changes: Any) -> Outcome:
-    sweep, space = open_folder(folder)
-    return run_sweep(folder, replace(sweep, **changes), space, n_trials)
+    held = SweepFolder(folder)
+    return run_sweep(folder, replace(held.settings, **changes), held.space, n_trials)
 
 
 def space_file(folder: Path, text: str) -> str:
@@ -62,7 +65,7 @@ def test_a_sweep_ends_with_its_budget_and_can_be_extended(tmp_path: Path) -> Non
     assert outcome.history.n_ended == outcome.history.n_suggested == 9
     again = run(tmp_path / "s", n_trials=11)
     assert again.history.n_ended == again.history.n_suggested == 11
-    found = status(tmp_path / "s")
+    found = status(SweepFolder(tmp_path / "s"))
     assert (found["state"], found["n_trials"], found["finished"]) == ("finished", 11, 11)
     assert (tmp_path / "s").stat().st_mode & 0o777 == 0o700
 
@@ -120,7 +123,8 @@ def test_a_sweep_without_one_result_does_not_exit_with_0(tmp_path: Path) -> None
         tmp_path, "x: {type: float, range: [0, 1]}\nkind: {type: choice, range: [nan]}\n"
     )
     make(tmp_path / "s", space, trainer="tests.tune.toy:endings", metric="loss", trials=4)
-    assert run_in_words(tmp_path / "s", *open_folder(tmp_path / "s"), None, DISPLAY) == 1
+    held = SweepFolder(tmp_path / "s")
+    assert run_in_words(held, held.settings, None, DISPLAY) == 1
     assert resume_sweep(tmp_path / "s", None, DISPLAY) == 1, "it has finished, without a result"
 
 
@@ -161,15 +165,17 @@ def test_a_failed_twin_and_a_missing_fingerprint_keep_nothing_from_being_trained
     }  # fmt: skip
     first, second = sorted((ended[1], ended[2]), key=lambda trial: trial.id)
     assert (first.twin, second.twin, ended[9].twin) == (None, first.id, None)
-    assert status(tmp_path / "s")["state"] == "finished", "the space has no config left"
-    assert read_history(tmp_path / "s")[1].is_exhausted
+    held = SweepFolder(tmp_path / "s")
+    assert held.state == "finished", "the space has no config left"
+    assert held.history.is_exhausted
 
 
 @pytest.mark.usefixtures("local_ray")
 def test_a_warm_start_that_broke_off_is_not_taken_twice(tmp_path: Path) -> None:
     make(tmp_path / "a", trials=6, repeats=1, repeat_top=2)
     run(tmp_path / "a")
-    sweep, past = read_history(tmp_path / "a")
+    held = SweepFolder(tmp_path / "a")
+    sweep, past = held.settings, held.history
     assert len(past.repeats) == 2
     search = Search("simulation", "random")
     for _ in range(2):
@@ -258,7 +264,7 @@ def start(folder: Path, *words: str) -> subprocess.Popen[bytes]:
 def wait_for(folder: Path, n_ended: int, process: subprocess.Popen[bytes]) -> None:
     deadline = time.monotonic() + 240
     while time.monotonic() < deadline:
-        if (folder / JOURNAL_FILE).exists() and read_history(folder)[1].n_ended >= n_ended:
+        if (folder / JOURNAL_FILE).exists() and SweepFolder(folder).history.n_ended >= n_ended:
             return
         assert process.poll() is None, (folder.parent / f"{folder.name}.log").read_text()
         time.sleep(0.1)
@@ -275,12 +281,12 @@ def test_killed_interrupted_and_terminated_drivers_lose_nothing(tmp_path: Path) 
         wait_for(folder, n_ended, process)
         process.send_signal(number)
         codes.append(process.wait(timeout=180))
-        assert status(folder)["state"] == "interrupted"
+        assert status(SweepFolder(folder))["state"] == "interrupted"
     assert codes == [-signal.SIGKILL, 130, 130]
     assert Path.home().joinpath(".ray/auth_token").stat().st_mode & 0o077 == 0
     process = start(folder, "resume", str(folder))
     assert process.wait(timeout=300) == 0
-    _, history = read_history(folder)
+    history = SweepFolder(folder).history
     assert history.n_ended == history.n_suggested == 14
     assert {t.state for t in history.trials} == {"finished"}
     assert [t.config for t in history.trials] == _uninterrupted(history)
@@ -301,7 +307,7 @@ def test_a_driver_is_stopped_while_its_method_decides(tmp_path: Path) -> None:
     time.sleep(4)
     process.send_signal(signal.SIGTERM)
     assert process.wait(timeout=180) == 130
-    assert read_history(folder)[1].n_suggested == 8
+    assert SweepFolder(folder).history.n_suggested == 8
 
 
 def _uninterrupted(history: History) -> list[Any]:

@@ -16,10 +16,13 @@ from ray._private.state import actors
 from rich.console import Console
 
 from nasbo.history import Ending, View
-from nasbo.job import sweep_name
 from nasbo.search import Verdict
 from nasbo.start import Display, resume_sweep
-from nasbo.sweep import JOURNAL_FILE, Sweep, create_folder, read_history, status, trial_folder
+from nasbo.storage.mirror import JOURNAL_FILE
+from nasbo.sweeps.folder import SweepFolder, create_folder, trial_folder
+from nasbo.sweeps.job import sweep_name
+from nasbo.sweeps.settings import Sweep
+from nasbo.sweeps.status import status
 from nasbo.tune.verdicts import Board
 from tests.tune.listening import N_TRIALS, STOP_AT_TWO, run
 
@@ -68,7 +71,7 @@ def test_all_pause_and_the_best_goes_on(tmp_path: Path) -> None:
     best = outcome.history.best
     assert best is not None
     assert (len(best.attempts), dict(best.retries)) == (2, {})
-    found = status(folder)
+    found = status(SweepFolder(folder))
     assert (found["finished"], found["paused"], found["failed"]) == (1, N_TRIALS - 1, 0)
 
 
@@ -78,7 +81,7 @@ def test_what_is_paused_stays_so_in_a_sweep_without_a_rule(tmp_path: Path) -> No
     make(folder)
     run(folder)
     assert resume_sweep(folder, N_TRIALS + 2, Display(Console(quiet=True))) == 0
-    _, history = read_history(folder)
+    history = SweepFolder(folder).history
     assert history.state_counts() == {"paused": N_TRIALS - 1, "finished": 3}
     assert [epochs(folder, number) for number in (N_TRIALS, N_TRIALS + 1)] == [list("1234")] * 2
 
@@ -90,13 +93,13 @@ def test_a_sweep_goes_on_after_its_driver_was_killed(tmp_path: Path, local_ray: 
     root = Path(__file__).parents[2]
     process = subprocess.Popen([sys.executable, "-c", code, str(folder)], cwd=root)
     deadline = time.monotonic() + 240
-    while not (folder / JOURNAL_FILE).exists() or read_history(folder)[1].n_ended < 3:
+    while not (folder / JOURNAL_FILE).exists() or SweepFolder(folder).history.n_ended < 3:
         assert time.monotonic() < deadline
         assert process.poll() is None
         time.sleep(0.1)
     process.kill()
     process.wait()
-    before = read_history(folder)[1].state_counts()
+    before = SweepFolder(folder).history.state_counts()
     assert before["paused"] >= 3
     assert "finished" not in before
     outcome = run(folder)

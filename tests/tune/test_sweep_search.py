@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from nasbo.storage.mirror import open_mirror, place_of
-from nasbo.sweep import Sweep, create_folder, open_folder, trial_folder
+from nasbo.sweeps.folder import SweepFolder, create_folder, trial_folder
+from nasbo.sweeps.settings import Sweep
 from nasbo.trainer import load_trainer
 from nasbo.tune.sweep_search import SweepSearch
 from nasbo.tune.trial import TIMEOUT_FILE
@@ -23,7 +24,8 @@ def searcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SweepS
     monkeypatch.setenv("NASBO_CACHE", str(tmp_path / "cache"))
     folder = open_mirror(f"file://{tmp_path}/bucket/first")
     create_folder(folder, Sweep("simulation", TRAINER, method="random", max_failures=1))
-    found = SweepSearch(*open_folder(folder), folder, load_trainer(TRAINER))
+    sweep = SweepFolder(folder)
+    found = SweepSearch(sweep.settings, sweep.space, folder, load_trainer(TRAINER))
     yield found
     found.search.close()
 

@@ -62,7 +62,7 @@ def test_the_loopback_is_for_the_block_alone(monkeypatch: pytest.MonkeyPatch) ->
 
 LOCAL = """
 import psutil, ray
-from nasbo.sweep import Sweep
+from nasbo.sweeps.settings import Sweep
 from nasbo.tune.cluster import connect
 
 with connect(Sweep(space="svm", trainer="m:f", address="local", slots=1)):

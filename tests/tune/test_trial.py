@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from nasbo.space import load_space
-from nasbo.sweep import Sweep, create_folder
+from nasbo.sweeps.folder import create_folder
+from nasbo.sweeps.settings import Sweep
 from nasbo.trainer import DATA, load_trainer
 from nasbo.tune import trial
 from nasbo.tune.preparation import PreparationError, prepare_node

@@ -6,25 +6,23 @@ import json
 import platform
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from html import escape
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from nasbo.report.axes import number_text
 from nasbo.report.study import Figure, Study
-from nasbo.storage.mirror import place_of, shown
-from nasbo.sweep import SPACE_FILE, Sweep
+from nasbo.sweeps.declaration import Setting
+from nasbo.sweeps.folder import SPACE_FILE
+from nasbo.sweeps.settings import SETTINGS, taken_by
 
 N_BEST = 10
 PACKAGES = ("nasbo", "torch", "ray", "botorch", "gpytorch", "numpy")
-FLAGS = {
-    "deadline_s": "deadline",
-    "time_limit_s": "time-limit",
-    "report_timeout_s": "report-timeout",
-}
 _YAML_WORDS = ("y", "n", "yes", "no", "on", "off", "true", "false", "null")
-OPTIONS = {"method_options": "-m", "trainer_options": "-o", "resources": "--resource"}
+NOT_AGAIN = ("address",)
+"""Settings with a flag that are not repeated: a sweep is repeated where one is."""
+ALWAYS = ("trainer", "method", "mode", "metric", "trials", "seed")
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -70,9 +68,9 @@ def setting_text(value: Any) -> str:
 def list_settings(study: Study) -> Figure:
     """Settings as they were frozen, versions of this environment, and the command."""
     given = [
-        (item.name, setting_text(getattr(study.sweep, item.name)))
-        for item in fields(Sweep)
-        if item.name != "working_folder" and getattr(study.sweep, item.name) not in (None, {}, [])
+        (name, setting_text(getattr(study.sweep, name)))
+        for name in SETTINGS
+        if name != "working_folder" and getattr(study.sweep, name) not in (None, {}, [])
     ]
     at_start = study.history.notes.get("versions")
     versions = ", ".join(f"{name} {number}" for name, number in (at_start or installed()).items())
@@ -83,7 +81,7 @@ def list_settings(study: Study) -> Figure:
         "The command repeats the sweep with the same settings and seed; versions are those with "
         f"which {where}."
     )
-    if place_of(study.folder):
+    if study.folder.place:
         caption += f" The sweep's own copy of its space is {study.place}/{SPACE_FILE}."
     return Figure("settings", "Settings", caption, html=html)
 
@@ -102,33 +100,29 @@ def installed() -> dict[str, str]:
 def repeat_command(study: Study) -> str:
     """The ``nasbo run`` that starts the same sweep again, in a folder of its own."""
     # A run reads its space from a file: of a sweep in a bucket, the one that it was given.
-    space = study.sweep.space if place_of(study.folder) else str(study.folder / SPACE_FILE)
+    space = study.sweep.space if study.folder.place else str(study.folder.path / SPACE_FILE)
     words = ["nasbo", "run", space]
     sweep = replace(study.sweep, trials=study.budget)
-    for item in fields(Sweep):
-        value = getattr(sweep, item.name)
-        if item.name in OPTIONS:
-            for key, setting in value.items():
-                words += [OPTIONS[item.name], f"{key}={_yaml(setting)}"]
-        elif item.name == "constraints":
-            words += [word for one in value for word in ("--constraint", one)]
-        elif _is_told(item.name, value):
-            flag = FLAGS.get(item.name, item.name.replace("_", "-"))
-            words += [f"--{flag}", str(value)]
-    words += ["--dir", f"{shown(study.folder)}-again"]
+    for declared in taken_by("run"):
+        value = getattr(sweep, declared.name)
+        if _is_told(declared, value):
+            words += [word for text in _texts(value) for word in (declared.flags[0], text)]
+    words += ["--dir", f"{study.folder.name}-again"]
     return shlex.join(words)
 
 
-def _is_told(name: str, value: object) -> bool:
+def _is_told(declared: Setting, value: object) -> bool:
     """Whether a setting must be on the command line to be the same again."""
-    if (
-        name in ("space", "working_folder", "address", "storage_path", "provenance")
-        or value is None
-    ):
+    if declared.name in NOT_AGAIN or value is None:
         return False
-    if name in ("trainer", "method", "mode", "metric", "trials", "seed"):
-        return True
-    return bool(value != next(item for item in fields(Sweep) if item.name == name).default)
+    return declared.name in ALWAYS or value != declared.default
+
+
+def _texts(value: Any) -> list[str]:
+    """A value as a flag takes it; a list or a mapping as a flag for each of its items."""
+    if isinstance(value, dict):
+        return [f"{key}={_yaml(item)}" for key, item in value.items()]
+    return [str(item) for item in (value if isinstance(value, list) else [value])]
 
 
 def _yaml(value: object) -> str:

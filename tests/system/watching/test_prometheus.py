@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from nasbo.report.grafana import BOARD
-from nasbo.sweep import read_history
+from nasbo.sweeps.folder import SweepFolder
 from nasbo.tune.metrics import DESCRIPTIONS, RETRIED, STATES
 from tests.system.watching.conftest import Stage
 from tests.system.watching.prometheus import Prometheus
@@ -51,7 +51,7 @@ def test_metrics_say_what_the_journal_says(prometheus: Prometheus, stage: Stage)
 
     best, n_trials = value("ray_nasbo_best_value"), value("sum(ray_nasbo_subspace_trials)")
     finished = value('ray_nasbo_trials{state="finished"}')
-    _, history = read_history(stage.folder)
+    history = SweepFolder(stage.folder).history
     assert any(best == pytest.approx(known) for known in history.best_so_far())
     assert 0 < n_trials <= len(history.trials)
     assert 0 < finished <= history.state_counts()["finished"]

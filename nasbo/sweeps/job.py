@@ -7,7 +7,7 @@ from pathlib import Path
 
 from nasbo.storage.mirror import shown
 from nasbo.storage.place import is_url
-from nasbo.sweep import Sweep
+from nasbo.sweeps.settings import Sweep
 
 
 def sweep_name(folder: str | os.PathLike[str]) -> str:

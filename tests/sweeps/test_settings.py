@@ -7,22 +7,30 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from nasbo.cli import cli
 from nasbo.errors import JournalError, NasboError, SpaceError, SweepError
-from nasbo.parsing import parse_duration, parse_pairs
 from nasbo.search import Search
-from nasbo.sweep import (
-    JOURNAL_FILE,
+from nasbo.storage.mirror import JOURNAL_FILE
+from nasbo.sweeps.folder import (
     SETTINGS_FILE,
     SPACE_FILE,
-    Sweep,
-    best_of,
+    SweepFolder,
     create_folder,
-    make_sweep,
-    open_folder,
-    read_settings,
-    status,
 )
+from nasbo.sweeps.parsing import parse_duration, parse_pairs
+from nasbo.sweeps.settings import (
+    MAY_DIFFER,
+    PLACEMENT,
+    SETTINGS,
+    Sweep,
+    make_sweep,
+    parsed,
+    read_settings,
+    taken_by,
+)
+from nasbo.sweeps.status import status
 
 GOOD = {"space": "svm", "trainer": "own:train"}
 
@@ -75,6 +83,46 @@ def test_rules(settings: dict[str, Any], words: str) -> None:
         make_sweep({**GOOD, **settings})
 
 
+@pytest.mark.parametrize("command", ["run", "resume", "finalize", "launch"])
+def test_every_setting_is_a_flag_of_the_commands_that_take_it(command: str) -> None:
+    options = {option.name: set(option.opts) for option in cli.commands[command].params}
+    taken = taken_by("run" if command == "launch" else command)
+    for declared in taken:
+        assert options[declared.name] == set(declared.flags)
+    strangers = (SETTINGS.keys() & options) - {declared.name for declared in taken}
+    assert strangers == ({"trainer_options"} if command == "finalize" else set())
+
+
+def test_what_resume_takes_may_differ_or_is_noted_in_the_journal() -> None:
+    names = {declared.name for declared in taken_by("resume")}
+    assert names - MAY_DIFFER == {"repeats", "repeat_top"}
+    assert set(PLACEMENT) < MAY_DIFFER
+
+
+def test_helps_tell_what_holds_without_the_flag() -> None:
+    helps = {name: CliRunner().invoke(cli, [name, "--help"]).output for name in ("run", "resume")}
+    assert "[default: auto]" in helps["run"]
+    assert "[default: as in the sweep]" in " ".join(helps["resume"].split())
+
+
+def test_words_of_the_command_line_are_checked_at_the_door(tmp_path: Path) -> None:
+    assert parsed({"slots": "auto", "batch": None, "trainer_options": ("a=1",)}) == {
+        "slots": "auto",
+        "trainer_options": {"a": 1},
+    }
+    create_folder(tmp_path / "s", make_sweep(GOOD))
+    done = CliRunner().invoke(cli, ["resume", str(tmp_path / "s"), "--trials", "0"])
+    assert (done.exit_code, done.output) == (2, "nasbo: trials >= 1 must hold, but got 0\n")
+
+
+def test_what_a_trial_needs() -> None:
+    sweep = Sweep("svm", "own:train", gpus_per_trial=0.5, resources={"spot": 1})
+    assert sweep.needs == {"CPU": 1, "GPU": 0.5, "spot": 1}
+    for name in sweep.needs.keys() - {"spot"}:
+        with pytest.raises(SweepError, match="resources must be amounts above 0 by name"):
+            make_sweep({**GOOD, "resources": {name: 1}})
+
+
 def test_defaults_and_shipped_trainers() -> None:
     sweep = make_sweep({**GOOD, "trials": None})
     assert (sweep.trials, sweep.method, sweep.schedule, sweep.slots) == (
@@ -110,7 +158,7 @@ def test_numbers_of_sweep_files_and_folders(tmp_path: Path) -> None:
     assert (sweep.stop_at, sweep.trainer_options) == (0.001, {"rate": 0.0005})
     options = {"rate": 5e-4, "tag": "5e-4", "day": "2001-01-01", "word": "null", "empty": ""}
     create_folder(tmp_path / "run", make_sweep({**GOOD, "trainer_options": options}))
-    assert open_folder(tmp_path / "run")[0].trainer_options == options
+    assert SweepFolder(tmp_path / "run").settings.trainer_options == options
 
 
 @pytest.mark.parametrize(
@@ -147,16 +195,16 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_settings_come_back(folder: Path) -> None:
-    sweep, space = open_folder(folder)
-    assert sweep == Sweep(space="svm", trainer="own:train", trials=12, method="random")
-    assert space.n_subspaces == 4
+    held = SweepFolder(folder)
+    assert held.settings == Sweep(space="svm", trainer="own:train", trials=12, method="random")
+    assert held.space.n_subspaces == 4
     assert folder.stat().st_mode & 0o777 == 0o700
     with pytest.raises(SweepError, match="holds a sweep already: continue it by nasbo resume"):
-        create_folder(folder, sweep)
+        create_folder(folder, held.settings)
 
 
 def test_status(folder: Path) -> None:
-    found = status(folder)
+    found = status(SweepFolder(folder))
     assert found["state"] == "interrupted"
     counts = {key: found[key] for key in ("n_trials", "finished", "running", "failed", "rounds")}
     assert counts == {"n_trials": 12, "finished": 5, "running": 0, "failed": 2, "rounds": 1}
@@ -164,19 +212,19 @@ def test_status(folder: Path) -> None:
     assert (found["best"]["trial"], found["best"]["value"]) == (0, 0.0)
     assert json.loads(json.dumps(found)) == found
     with Search("svm", method="random", journal=folder / JOURNAL_FILE) as search:
-        assert status(folder)["state"] == "running"
-        assert status(folder)["running"] == 2
+        assert status(SweepFolder(folder))["state"] == "running"
+        assert status(SweepFolder(folder))["running"] == 2
         for trial in search.ask(5):
             search.tell(trial, 1.0)
-    assert status(folder)["state"] == "finished"
+    assert status(SweepFolder(folder))["state"] == "finished"
 
 
 def test_status_of_a_sweep_that_has_not_begun(tmp_path: Path) -> None:
     create_folder(tmp_path / "new", make_sweep(GOOD))
-    found = status(tmp_path / "new")
+    found = status(SweepFolder(tmp_path / "new"))
     assert (found["finished"], found["rounds"], found["best"]) == (0, 0, None)
     with pytest.raises(NasboError, match="nothing has finished yet"):
-        best_of(tmp_path / "new")
+        _ = SweepFolder(tmp_path / "new").best
 
 
 @pytest.mark.parametrize(
@@ -197,7 +245,7 @@ def test_broken_folders(name: str, text: str | None, error: Any, words: str, fol
     if text is not None:
         (folder / name).write_text(text)
     with pytest.raises(error, match=words):
-        status(folder)
+        status(SweepFolder(folder))
 
 
 def test_folder_that_cannot_be_made(tmp_path: Path) -> None:

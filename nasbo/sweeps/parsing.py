@@ -1,29 +1,13 @@
-"""Options of the command line as settings: pairs, durations and counts."""
+"""Words of the command line as values: pairs, durations and slots."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from nasbo.errors import SweepError
 from nasbo.space.plain_yaml import UNREADABLE, read_yaml
-
-
-def parsed(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of the command line as settings; those not given are left out."""
-    settings = {key: value for key, value in given.items() if value not in (None, ())}
-    if "constraints" in settings:
-        settings["constraints"] = list(settings["constraints"])
-    for key in ("method_options", "trainer_options", "resources"):
-        if key in settings:
-            settings[key] = parse_pairs(settings[key])
-    if "slots" in settings and settings["slots"] != "auto":
-        settings["slots"] = _integer(settings["slots"])
-    for key in ("time_limit_s", "report_timeout_s"):
-        if key in settings:
-            settings[key] = parse_duration(settings[key])
-    return settings
 
 
 def split_pairs(pairs: Sequence[str]) -> dict[str, str]:
@@ -56,7 +40,10 @@ def parse_duration(text: str) -> float:
     return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}[match[2]]
 
 
-def _integer(text: str) -> int:
+def parse_slots(text: str) -> int | str:
+    """``auto``, or a number."""
+    if text == "auto":
+        return text
     try:
         return int(text)
     except ValueError as error:

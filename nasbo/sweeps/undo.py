@@ -12,7 +12,7 @@ from nasbo.history.journal import write_durably
 from nasbo.storage.lease import NAME as LEASE_FILE
 from nasbo.storage.mirror import JOURNAL_FILE, place_of
 from nasbo.storage.segments import FOLDER as SEGMENTS
-from nasbo.sweep import SETTINGS_FILE, SPACE_FILE, read_history
+from nasbo.sweeps.folder import SETTINGS_FILE, SPACE_FILE, SweepFolder
 
 JOURNAL_FILES = (JOURNAL_FILE, f"{JOURNAL_FILE}.partial", f"{JOURNAL_FILE}.lock")
 
@@ -61,7 +61,7 @@ def taken_back(folder: Path, before: Files) -> Iterator[None]:
         raise  # another process may write what lies there
     except NasboError:
         with suppress(NasboError, OSError):  # why the start failed is what is to be heard
-            if read_history(folder)[1].n_suggested == 0:
+            if SweepFolder(folder).history.n_suggested == 0:
                 _remove(folder, before)
         raise
 

@@ -11,11 +11,13 @@ import pytest
 from rich.console import Console
 
 from nasbo.errors import SweepError
-from nasbo.past import read_past
 from nasbo.search import Search
 from nasbo.space import load_space
 from nasbo.start import plan_sweep
-from nasbo.sweep import JOURNAL_FILE, Sweep, create_folder
+from nasbo.storage.mirror import JOURNAL_FILE
+from nasbo.sweeps.folder import create_folder
+from nasbo.sweeps.past import read_past
+from nasbo.sweeps.settings import Sweep
 
 TRAINER = "tests.tune.toy:simulation"
 SPACE = load_space("simulation")

@@ -12,10 +12,10 @@ from rich.console import Console
 
 from nasbo.errors import ClusterError, JournalError, SweepError
 from nasbo.start import Display, resume_sweep, start_or_resume, start_sweep
-from nasbo.storage.mirror import open_named
-from nasbo.sweep import JOURNAL_FILE, read_history
+from nasbo.storage.mirror import JOURNAL_FILE, open_named
+from nasbo.sweeps.folder import SweepFolder
+from nasbo.sweeps.undo import files_of, taken_back
 from nasbo.tune import door
-from nasbo.undo import files_of, taken_back
 from tests.test_start import finished
 
 DISPLAY = Display(Console(quiet=True))
@@ -74,7 +74,7 @@ def test_a_sweep_that_goes_on_keeps_everything(tmp_path: Path) -> None:
     with alone(), pytest.raises(ClusterError):
         start_or_resume("simulation", folder, {**GIVEN, "trials": 20, "address": NOWHERE}, DISPLAY)
     assert (folder / JOURNAL_FILE).read_bytes().startswith(before)
-    assert read_history(folder)[1].n_suggested == 9
+    assert SweepFolder(folder).history.n_suggested == 9
     assert {"sweep.yaml", "space.yaml"} <= set(listed(folder))
 
 
@@ -84,11 +84,11 @@ def test_what_another_process_or_a_trial_left_stays(tmp_path: Path, error: type[
     folder = finished(tmp_path / "s")
     with pytest.raises(error), taken_back(folder, before):
         raise error("it failed")
-    assert read_history(folder)[1].n_suggested == 9
+    assert SweepFolder(folder).history.n_suggested == 9
 
 
 @pytest.mark.ray
 def test_the_same_folder_with_the_right_address(tmp_path: Path) -> None:
     fail_to_start(tmp_path / "x")
     assert start_sweep("simulation", tmp_path / "x", GIVEN, DISPLAY) == 0
-    assert read_history(tmp_path / "x")[1].n_ended == 2
+    assert SweepFolder(tmp_path / "x").history.n_ended == 2

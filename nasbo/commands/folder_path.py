@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 
-class SweepFolder(click.ParamType):  # type: ignore[type-arg]
+class FolderPath(click.ParamType):  # type: ignore[type-arg]
     """A path as it is; the local mirror of a URL such as ``s3://bucket/runs/first``."""
 
     name = "DIR"

@@ -11,11 +11,11 @@ import torch
 from rich.console import Console
 
 from nasbo.errors import NasboError, SweepError
-from nasbo.forecast import Forecast, draw_forecast, expected_slots, round_sizes, sweep_length
 from nasbo.report.forecast import describe_forecast, describe_length
 from nasbo.space import load_space
 from nasbo.start import plan_sweep, show_summaries
-from nasbo.sweep import Sweep, limits_of
+from nasbo.sweeps.forecast import Forecast, draw_forecast, expected_slots, round_sizes, sweep_length
+from nasbo.sweeps.settings import Sweep, limits_of
 
 SPACE = load_space(
     {"n": {"type": "int", "range": [1, 20]}, "x": {"type": "float", "range": [0, 1]}}

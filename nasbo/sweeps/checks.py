@@ -1,11 +1,11 @@
-"""A sweep file and settings come in; a sweep that can begin goes out, or what is wrong with it."""
+"""Checks of a sweep before it begins or goes on, from its file and the command line."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import MISSING, asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,38 +13,31 @@ import numpy as np
 from rich.console import Console
 
 from nasbo.errors import SweepError
-from nasbo.forecast import SECONDS
 from nasbo.history import json_safe
 from nasbo.methods import make_method
 from nasbo.methods.feasible import first_allowed
 from nasbo.methods.registry import check_method_options
-from nasbo.past import read_past
 from nasbo.shipped import check_own_name
 from nasbo.space import Space, load_space
 from nasbo.space.difference import first_difference
-from nasbo.storage.mirror import shown
 from nasbo.storage.place import is_url
-from nasbo.sweep import (
-    DEFAULT_METHOD,
+from nasbo.sweeps.folder import SweepFolder
+from nasbo.sweeps.forecast import SECONDS
+from nasbo.sweeps.past import read_past
+from nasbo.sweeps.settings import (
+    LISTS,
+    MAY_DIFFER,
+    MERGED,
+    PLACEMENT,
+    SETTINGS,
     Sweep,
+    as_list,
     limits_of,
     make_sweep,
-    open_folder,
     read_settings,
 )
 from nasbo.trainer import DATA, Trainer, TrainerSummary, cause_of, load_trainer
 
-PLACEMENT = (
-    "slots", "cpus_per_trial", "gpus_per_trial", "resources", "time_limit_s", "report_timeout_s",
-    "max_failures", "max_failures_in_a_row", "keep_checkpoints",
-)  # fmt: skip
-"""Settings about the machines of one run and the patience with them: each run may have its own."""
-MAY_DIFFER = {
-    "space", "trials", "address", "storage_path", "working_folder", "provenance", *PLACEMENT,
-}  # fmt: skip
-"""Settings that say where a sweep runs and how long, not what it is."""
-MERGED = {"method_options": "method", "trainer_options": "trainer", "resources": None}
-"""Settings that are mappings, and the setting that says whose options they are."""
 LARGE = {"acc", "accuracy", "auc", "auroc", "f1", "r2", "precision", "recall", "reward", "score"}
 """Words in names of metrics that are usually to be large."""
 N_CHECKED = 100
@@ -81,7 +74,7 @@ def prepare(file: str, given: Mapping[str, Any], console: Console) -> tuple[Swee
 def merged(held: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a sweep file with those of the command line on top.
 
-    Options and resources are merged key by key, constraints are added, all others are replaced.
+    Mappings are merged key by key, lists are added, all others are replaced.
     Options of another method or trainer than the one that is named now do not apply to it.
     """
     settings = {**held, **given}
@@ -90,16 +83,17 @@ def merged(held: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
         now = given.get(name, {})
         is_mapping = isinstance(before, Mapping) and isinstance(now, Mapping)
         settings[name] = {**before, **now} if is_mapping else settings[name]
-    texts = [some.get("constraints", []) for some in (held, given)]
-    lists = [[some] if isinstance(some, str) else some for some in texts]
-    if all(isinstance(some, list) for some in lists):
-        settings["constraints"] = lists[0] + lists[1]
+    for name in LISTS:
+        lists = [as_list(some.get(name, [])) for some in (held, given)]
+        if all(isinstance(some, list) for some in lists):
+            settings[name] = lists[0] + lists[1]
     return settings
 
 
 def _is_replaced(owner: str, held: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
     """Whether another method or trainer is named than that of the sweep file."""
-    before = held.get(owner, DEFAULT_METHOD if owner == "method" else None)
+    default = SETTINGS[owner].default
+    before = held.get(owner, None if default is MISSING else default)
     return before is not None and given.get(owner, before) != before
 
 
@@ -126,18 +120,18 @@ def placement_of(sweep: Sweep) -> dict[str, Any]:
 
 def check_same(folder: Path, sweep: Sweep, space: Space) -> None:
     """A folder is continued by the settings that it holds: others are refused, not ignored."""
-    held, held_space = open_folder(folder)
-    if held_space.fingerprint() != space.fingerprint():
-        difference = first_difference(held_space.to_dict(), space.to_dict())
+    held = SweepFolder(folder)
+    if held.space.fingerprint() != space.fingerprint():
+        difference = first_difference(held.space.to_dict(), space.to_dict())
         raise SweepError(
-            f"{shown(folder)} holds a sweep over another space: {difference}; name another --dir"
+            f"{held.name} holds a sweep over another space: {difference}; name another --dir"
         )
-    held = replace(held, warm_start=_absolute(held.warm_start, held.working_folder))
-    before, now = asdict(held), asdict(sweep)
+    before, now = asdict(held.settings), asdict(sweep)
+    before["warm_start"] = _absolute(before["warm_start"], before["working_folder"])
     for name in sorted(before.keys() - MAY_DIFFER):
         if before[name] != now[name]:
             raise SweepError(
-                f"{shown(folder)} holds a sweep with {name} = {before[name]!r}, not "
+                f"{held.name} holds a sweep with {name} = {before[name]!r}, not "
                 f"{now[name]!r}: name another --dir, or leave {name} as it was"
             )
 

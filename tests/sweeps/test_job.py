@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from nasbo.job import job_metadata, sweep_name
 from nasbo.storage.mirror import open_mirror
-from nasbo.sweep import Sweep
+from nasbo.sweeps.job import job_metadata, sweep_name
+from nasbo.sweeps.settings import Sweep
 
 SWEEP = Sweep("some/where/svm.yaml", "own.module:train")
 

@@ -10,9 +10,9 @@ import pytest
 from rich.console import Console
 
 from nasbo.errors import SweepError
-from nasbo.plan import check_same, check_search, prepare, prepare_data
 from nasbo.start import Display, plan_sweep, start_sweep
-from nasbo.sweep import create_folder
+from nasbo.sweeps.checks import check_same, check_search, prepare, prepare_data
+from nasbo.sweeps.folder import create_folder
 
 CONSOLE = Console(quiet=True)
 

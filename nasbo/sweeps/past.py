@@ -9,8 +9,8 @@ from typing import Any
 
 from nasbo.errors import ConfigError, SweepError, shorten
 from nasbo.space import Config, Space
-from nasbo.storage.mirror import open_named
-from nasbo.sweep import Sweep, read_history
+from nasbo.sweeps.folder import SweepFolder
+from nasbo.sweeps.settings import Sweep
 
 MISSING = "nothing"
 
@@ -49,7 +49,8 @@ def read_past(sweep: Sweep, space: Space) -> Past:
     """
     if sweep.warm_start is None:
         return Past(None, [], [])
-    held, history = read_history(open_named(sweep.warm_start))
+    folder = SweepFolder(sweep.warm_start)
+    held, history = folder.settings, folder.history
     _check_objective(sweep, held)
     results, refusals, n_finished = [], [], 0
     for trial in history.trials:

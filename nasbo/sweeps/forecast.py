@@ -16,7 +16,7 @@ from nasbo.methods import design_size
 from nasbo.resources import room_here
 from nasbo.search.schedule import is_crowded
 from nasbo.space import Space
-from nasbo.sweep import Sweep
+from nasbo.sweeps.settings import Sweep
 
 SECONDS = "seconds"
 SHARES = {"min": 0.0, "10 %": 0.1, "median": 0.5, "90 %": 0.9, "max": 1.0}

@@ -1,0 +1,117 @@
+"""Kinds of settings: how values are checked, and how they are written on the command line."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from nasbo.sweeps.parsing import parse_duration, parse_pairs, parse_slots
+
+MAX_TIMEOUT_S = 31_536_000
+"""A year: Python's own timers overflow at some length."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule in words, with ``{name}`` and ``{value!r}``, and whether a value keeps to it."""
+
+    words: str
+    holds: Callable[[Any], bool]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What values a setting has.
+
+    Attributes:
+        rules: that hold for values; the first that does not is said.
+        word: what a word of the command line is; a tuple lists the words that there are.
+        least: the command line itself refuses words below.
+        metavar: stands for the word in the help.
+        parse: a word, or the words of a flag that can be given again, as a value.
+        joins: values of a sweep file and the command line are joined, by ``keys`` or as ``items``;
+            else the one replaces the other.
+    """
+
+    rules: tuple[Rule, ...]
+    word: type | tuple[str, ...] = str
+    least: int | None = None
+    metavar: str | None = None
+    parse: Callable[[Any], Any] = lambda value: value
+    joins: Literal["", "keys", "items"] = ""
+
+
+def is_count(value: Any, least: int = 1) -> bool:
+    """Whether a value is a whole number of at least so much."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a finite number."""
+    is_real = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_real and abs(value) <= sys.float_info.max
+
+
+def is_positive(value: Any) -> bool:
+    """Whether a value is a finite number above 0."""
+    return is_number(value) and value > 0
+
+
+def _has_text_keys(options: Any) -> bool:
+    return all(isinstance(name, str) for name in options)
+
+
+def count(least: int, is_told: bool = False) -> Kind:
+    """Whole numbers from ``least``, which the help tells if ``is_told``."""
+    words = f"{{name}} >= {least} must hold, but got {{value!r}}"
+    rule = Rule(words, lambda value: is_count(value, least))
+    return Kind((rule,), int, least if is_told else None)
+
+
+def choice(*words: str) -> Kind:
+    """One of a few words."""
+    told = f"{{name}} must be {' or '.join(words)}, got {{value!r}}"
+    return Kind((Rule(told, lambda value: value in words),), words)
+
+
+def pairs(*rules: Rule, metavar: str = "K=V") -> Kind:
+    """A mapping, written as ``key=value`` words."""
+    return Kind(rules, metavar=metavar, parse=parse_pairs, joins="keys")
+
+
+_TEXT = Rule("{name} must be text, got {value!r}", lambda value: isinstance(value, str))
+_NUMBER = Rule("{name} must be a number, got {value!r}", is_number)
+_AMOUNT = Rule("{name} >= 0 must hold, but got {value!r}", lambda v: is_number(v) and v >= 0)
+_WHOLE = Rule("{name} must be whole above 1, but got {value!r}", lambda v: v <= 1 or v % 1 == 0)
+_SHARE = Rule("0 < {name} <= 1 must hold, but got {value!r}", lambda value: 0 < value <= 1)
+_SEED = Rule("{name} must be an integer >= 0, got {value!r}", lambda value: is_count(value, 0))
+_TIME = Rule("{name} must be seconds above 0, got {value!r}", is_positive)
+_TIMEOUT = Rule(
+    f"0 < {{name}} <= {MAX_TIMEOUT_S} must hold, but got {{value!r}}",
+    lambda value: is_positive(value) and value <= MAX_TIMEOUT_S,
+)
+_SLOTS = Rule(
+    "{name} must be a number >= 1 or auto, got {value!r}",
+    lambda value: value == "auto" or is_count(value),
+)
+_LIST = Rule("{name} must be a list, got {value!r}", lambda value: isinstance(value, list))
+_MAPPING = Rule("{name} must be a mapping, got {value!r}", lambda value: isinstance(value, dict))
+_KEYS = Rule("names of {name} must be text, got {value!r}", _has_text_keys)
+
+TEXT = Kind((_TEXT,))
+FOLDER = Kind((_TEXT,), metavar="DIR")
+NUMBER = Kind((_NUMBER,), float)
+AMOUNT = Kind((_AMOUNT,), float)
+GPUS = Kind((_AMOUNT, _WHOLE), float)
+SHARE = Kind((_SHARE,), float)
+SEED = Kind((_SEED,), int, least=0)
+SECONDS = Kind((_TIME,), float)
+DURATION = Kind((_TIME,), metavar="TIME", parse=parse_duration)
+TIMEOUT = replace(DURATION, rules=(_TIMEOUT,))
+SLOTS = Kind((_SLOTS,), parse=parse_slots)
+LIMITS = Kind((_LIST,), metavar="'NAME<=NUMBER'", parse=list, joins="items")
+MAPPING = Kind((_MAPPING,))
+OPTIONS = pairs(_MAPPING)
+KEYWORDS = pairs(_MAPPING, _KEYS)

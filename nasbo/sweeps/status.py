@@ -1,0 +1,58 @@
+"""Status of a sweep: counts, failures and the best trial, as plain values."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from nasbo.feasibility import failing_regions
+from nasbo.history import History, Trial
+from nasbo.sweeps.folder import SweepFolder
+
+
+def status(sweep: SweepFolder) -> dict[str, Any]:
+    """Where a sweep stands, as plain values."""
+    history, state = sweep.history, sweep.state
+    counts, best = history.state_counts(), history.best
+    n_running = counts["running"] if state == "running" else 0
+    return {
+        "state": state,
+        "n_trials": sweep.budget,
+        "finished": counts["finished"],
+        "running": n_running,
+        "waiting": counts["waiting"] + counts["running"] - n_running,
+        "failed": counts["failed"],
+        **({"paused": counts["paused"]} if counts["paused"] else {}),
+        "causes": dict(history.cause_counts()),
+        "retries": dict(history.retry_counts()),
+        "fallbacks": sum(trial.source == "fallback" for trial in history.trials),
+        "repeats": dict(Counter(run.cause or run.state for run in history.repeats)),
+        "rounds": len(history.rounds),
+        "set_aside": [
+            f"{region}; tried again in round {region.next_probe}"
+            for region in failing_regions(history)
+        ],
+        "expects_nothing": expects_nothing(history),
+        "best": _best(best) if best else None,
+        "method": sweep.settings.method,
+        "folder": sweep.name,
+    }
+
+
+def expects_nothing(history: History) -> list[str]:
+    """Subspaces in which the method saw no improvement when it last decided."""
+    last = max((trial.round for trial in history.suggested), default=-1)
+    trials = [trial for trial in history.suggested if trial.round == last]
+    hopeless = (trial for trial in trials if trial.info.get("expects_nothing"))
+    return [f"{history.subspace(t).id} (log-EI {t.info['log_ei']:.4g})" for t in hopeless]
+
+
+def _best(trial: Trial) -> dict[str, Any]:
+    return {
+        "trial": trial.id,
+        "value": trial.value,
+        "values": list(trial.values),
+        "config": trial.config,
+        "metrics": dict(trial.metrics),
+        **({"origin": trial.info["origin"]} if "origin" in trial.info else {}),
+    }
