@@ -79,6 +79,14 @@ SURROGATES = {
     "one_hot": "nasbo.surrogates.one_hot:OneHotGP",
     "independent": "nasbo.surrogates.independent:IndependentGPs",
 }
+VARIANTS: dict[str, tuple[str, dict[str, str]]] = {
+    "addtree ucb": ("addtree", {"acquisition": "ucb"}),
+    "tree full": ("tree", {"acquisition": "full"}),
+    "tree fourier": ("tree", {"features": "fourier"}),
+    "attnbo thompson": ("attnbo", {"acquisition": "thompson"}),
+    "attnbo alone": ("attnbo", {"attention": "off"}),
+    "attnbo paper": ("attnbo", {"preset": "paper"}),
+}
 N_ROWS = 24
 TOLERANCE = 1e-8
 
@@ -95,11 +103,12 @@ def rate_is_low(config: dict[str, Any]) -> bool:
     return bool(config["rate"] <= 0.3)
 
 
-def make_search(history: str, method: str, mode: str) -> Any:
+def make_search(history: str, name: str, mode: str) -> Any:
     """A search with results, and for ``pending`` with running and failed trials."""
     space, n = HISTORIES[history]
-    limits = {"limits": rate_is_low} if history == "limits" else {}
-    search = nasbo.Search(space, method, mode, seed=5, **limits)
+    method, options = VARIANTS.get(name, (name, {}))
+    limits: dict[str, Any] = {"limits": rate_is_low} if history == "limits" else {}
+    search = nasbo.Search(space, method, mode, seed=5, **limits, **options)
     rng, sign = np.random.default_rng(7), 1.0 if mode == "min" else -1.0
     if history == "pending":
         trials = search.ask(8)
@@ -117,7 +126,7 @@ def record(file: Path, names: list[str]) -> None:
     found: dict[str, Any] = {}
     for name in names:
         found |= record_surrogate(name) if name in SURROGATES else {}
-        found |= record_method(name) if name in METHODS else {}
+        found |= record_method(name) if name in METHODS or name in VARIANTS else {}
         print(name, file=sys.stderr, flush=True)
     file.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
@@ -209,4 +218,6 @@ def leaves(tree: Any) -> Iterator[Any]:
 if __name__ == "__main__":
     if sys.argv[1] == "--compare":
         sys.exit(min(compare(Path(sys.argv[2]), Path(sys.argv[3])), 1))
-    record(Path(sys.argv[1]), sys.argv[2:] or list(dict.fromkeys([*SURROGATES, *METHODS])))
+    record(
+        Path(sys.argv[1]), sys.argv[2:] or list(dict.fromkeys([*SURROGATES, *METHODS, *VARIANTS]))
+    )
