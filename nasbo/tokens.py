@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from nasbo.space import Parameter, Space, Subspace
+from nasbo.space import Space, Subspace
 
 MAX_CACHED_SUBSPACES = 4096
 
@@ -132,15 +132,8 @@ class Tokenizer:
 
 
 def n_dimension_codes(space: Space) -> int:
-    """Size of the table of list places: the longest list that a config can have, and 0."""
-    return 1 + max((_longest_list(parameter) for parameter in space.parameters), default=0)
-
-
-def _longest_list(parameter: Parameter) -> int:
-    here = int(parameter.high) if parameter.repeated else 0
-    inner = [child for branch in parameter.branches for child in branch.parameters]
-    below = (_longest_list(child) for child in (*inner, *parameter.repeated))
-    return max((here, *below))
+    """Size of the table of list indices: the longest list that a config can have, and 0."""
+    return 1 + max((node.key[1] for node in space.nodes), default=0)
 
 
 def _pad(rows: Tensor, width: int) -> Tensor:

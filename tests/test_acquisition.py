@@ -10,13 +10,12 @@ import torch
 from scipy.stats import norm
 
 from nasbo.acquisition import Chooser, default_acquisition, log_ei, maximise_per_subspace
-from nasbo.acquisition.box import Box
 from nasbo.acquisition.improvement import score_rows
-from nasbo.acquisition.neighbours import complete, structural_neighbours, values_of
 from nasbo.acquisition.sampled import promising_subspaces
 from nasbo.history import config_key
 from nasbo.history.data import Data
 from nasbo.space import Config, Space, Subspace, load_space
+from nasbo.space.neighbours import complete, structural_neighbours, values_of
 from nasbo.surrogates.structured import StructuredGP
 
 NUMBER = {"type": "float", "range": [0, 1]}
@@ -91,7 +90,7 @@ def test_maximum_beats_many_random_configs() -> None:
     assert [f.score for f in found] == sorted((f.score for f in found), reverse=True)
     assert {f.subspace.index for f in found} == {0, 1}
     for best in found:
-        rows = Box(best.subspace).sample(3000, np.random.default_rng(1))
+        rows = best.subspace.candidates(3000, np.random.default_rng(1))
         (scores,) = score_rows(model, [(best.subspace, rows)])
         assert best.score >= scores.max() - 1e-3
 
@@ -131,52 +130,6 @@ def test_taken_configs_never_come_back_until_none_is_left() -> None:
     assert not maximise_per_subspace(
         model, list(space.subspaces()), seen, np.random.default_rng(0), is_taken
     )
-
-
-@pytest.mark.parametrize("name", ["simulation", "cash", "nas_cifar10", "mixed"])
-def test_box_draws_moves_and_neighbours_are_real_configs(name: str) -> None:
-    space = load_space(MIXED if name == "mixed" else name)
-    rng = np.random.default_rng(0)
-    for subspace in space.subspaces():
-        box = Box(subspace)
-        drawn = box.sample(20, rng)
-        for rows in (drawn, box.perturb(drawn, rng), box.neighbours(drawn[0])):
-            assert rows.shape[1] == subspace.n_free
-            assert np.allclose(rows, subspace.snap(rows), atol=1e-12)
-        changed = (np.abs(box.neighbours(drawn[0]) - drawn[0]) > 1e-9).sum(1)
-        assert (changed == 1).all()
-
-
-def test_uniform_rows_cover_all_levels() -> None:
-    subspace = load_space(MIXED).subspace(0)
-    rows = Box(subspace).sample(400, np.random.default_rng(0))
-    modes = [subspace.decode(row)["mode"] for row in rows]
-    widths = [subspace.decode(row)["width"] for row in rows]
-    assert min(modes.count(mode) for mode in "xyz") > 90
-    assert min(widths.count(width) for width in (16, 32, 64, 128)) > 60
-
-
-def test_grid_and_draws_have_every_level_of_log_integers() -> None:
-    space = load_space({"k": {"type": "int", "range": [1, 101], "log": True}})
-    subspace, rng = space.subspace(0), np.random.default_rng(0)
-    box = Box(subspace)
-    grid, drawn = (
-        [subspace.decode(row)["k"] for row in rows]
-        for rows in (box.sample(96, rng), box.draw(5_000, rng))
-    )
-    assert grid == list(range(1, 101))
-    assert sorted(set(drawn)) == grid
-
-
-def test_projection_keeps_common_values() -> None:
-    space = load_space(MIXED)
-    a, b = space.subspaces()
-    row = Box(a).sample(1, np.random.default_rng(0))[0]
-    projected = Box(b).project(a, row, 5, np.random.default_rng(1))
-    for config in (b.decode(x) for x in projected):
-        source = a.decode(row)
-        assert all(config[name] == source[name] for name in ("width", "mode"))
-        assert config["rate"] == pytest.approx(source["rate"])
 
 
 def test_structural_neighbours_change_one_value_and_keep_the_rest() -> None:
@@ -262,7 +215,7 @@ def test_promising_subspaces_are_better_than_random_ones() -> None:
     rest = [space.random_subspace(rng) for _ in range(6)]
     means = []
     for subspaces in (promising, rest):
-        rows = [(s, Box(s).sample(50, rng)) for s in subspaces]
+        rows = [(s, s.candidates(50, rng)) for s in subspaces]
         means.append(np.mean([scores.max() for scores in score_rows(model, rows)]))
     assert means[0] > means[1]
 

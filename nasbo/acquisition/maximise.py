@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from torch import Tensor
 
-from nasbo.acquisition.box import Box
 from nasbo.acquisition.improvement import log_ei, score_rows
 from nasbo.history.data import Data
 from nasbo.space import Subspace
@@ -91,7 +90,7 @@ class Batch:
 class _Pool:
     """Rows of one subspace with their scores, best first."""
 
-    box: Box
+    subspace: Subspace
     x: Array
     scores: Array
 
@@ -124,10 +123,9 @@ def maximise_per_subspace(
         is_taken: whether a config must not be suggested; called with snapped rows.
         starts: how many starts, if not the usual number.
     """
-    boxes = [Box(subspace) for subspace in subspaces]
-    rows = starting_rows(boxes, observations, rng, starts or Starts())
-    scores = score_rows(surrogate, [(b.subspace, x) for b, x in zip(boxes, rows, strict=True)])
-    pools = [_Pool(b, x, s) for b, x, s in zip(boxes, rows, scores, strict=True)]
+    rows = starting_rows(subspaces, observations, rng, starts or Starts())
+    scores = score_rows(surrogate, list(zip(subspaces, rows, strict=True)))
+    pools = [_Pool(*parts) for parts in zip(subspaces, rows, scores, strict=True)]
     for pool in pools:
         pool.keep_best()
     _climb(surrogate, pools, is_taken)
@@ -137,35 +135,35 @@ def maximise_per_subspace(
 
 
 def starting_rows(
-    boxes: Sequence[Box], observations: Data, rng: Generator, starts: Starts
+    subspaces: Sequence[Subspace], observations: Data, rng: Generator, starts: Starts
 ) -> list[Array]:
-    """Rows to start from in each box: uniform ones, around its best, around the best of all."""
+    """Rows to start from: uniform ones, around the best of the subspace, around the best of all."""
     home = np.array([subspace.index for subspace in observations.subspaces])
     order = np.argsort(-observations.scores, kind="stable")
     rows = []
-    for box in boxes:
-        parts = [box.sample(starts.uniform, rng)]
-        for row in order[home[order] == box.subspace.index][:3]:
+    for subspace in subspaces:
+        parts = [subspace.candidates(starts.uniform, rng)]
+        for row in order[home[order] == subspace.index][:3]:
             n = starts.around_best if row in order[:3] else starts.around_own_best
-            parts.append(box.perturb(np.repeat(observations.x[row][None], n, 0), rng))
+            parts.append(subspace.perturb(np.repeat(observations.x[row][None], n, 0), rng))
         for row in order[:3]:
-            if home[row] != box.subspace.index:
+            if home[row] != subspace.index:
                 there, x = observations.subspaces[row], observations.x[row]
-                projected = box.project(there, x, starts.projected, rng)
-                parts += [projected, box.perturb(projected, rng)]
+                projected = subspace.project(there, x, starts.projected, rng)
+                parts += [projected, subspace.perturb(projected, rng)]
         rows.append(np.concatenate(parts))
     if observations.allows is None:
         return rows
-    return [_inside(box, x, observations.allows, rng) for box, x in zip(boxes, rows, strict=True)]
+    return [_inside(s, x, observations.allows, rng) for s, x in zip(subspaces, rows, strict=True)]
 
 
-def _inside(box: Box, x: Array, allows: Allows, rng: Generator) -> Array:
+def _inside(subspace: Subspace, x: Array, allows: Allows, rng: Generator) -> Array:
     """The rows inside the limits, and others drawn for those outside; all where none was met."""
-    kept = [row for row in x if allows(box.subspace, row)]
+    kept = [row for row in x if allows(subspace, row)]
     for _ in range(REDRAWS):
         if 2 * len(kept) >= len(x):
             break
-        kept += [row for row in box.sample(len(x), rng) if allows(box.subspace, row)]
+        kept += [row for row in subspace.candidates(len(x), rng) if allows(subspace, row)]
     return np.array(kept[: len(x)]) if kept else x
 
 
@@ -175,10 +173,10 @@ def _climb(surrogate: Surrogate, pools: Sequence[_Pool], is_taken: IsTaken) -> N
         (pool, pool.x[at], float(pool.scores[at]))
         for pool in pools
         for at in range(min(CLIMBED, len(pool.x)))
-        if len(pool.box.discrete)
+        if len(pool.subspace.discrete)
     ]
     for _ in range(CLIMB_ROUNDS):
-        near = [(pool.box.subspace, pool.box.neighbours(row)) for pool, row, _ in tops]
+        near = [(pool.subspace, pool.subspace.neighbours(row)) for pool, row, _ in tops]
         better = []
         for (pool, _, score), (subspace, x), s in zip(
             tops, near, score_rows(surrogate, near), strict=True
@@ -204,7 +202,7 @@ class _Ascent:
         self._surrogate = surrogate
         self._pools = pools
         self._bases = [torch.from_numpy(pool.x[:POLISHED].copy()) for pool in pools]
-        self._columns = [torch.from_numpy(pool.box.polished) for pool in pools]
+        self._columns = [torch.from_numpy(pool.subspace.smooth) for pool in pools]
 
     def run(self) -> list[tuple[Subspace, Array]]:
         """The rows after the ascent, snapped, by subspace."""
@@ -219,17 +217,14 @@ class _Ascent:
             options={"maxiter": POLISH_ITERATIONS, "maxfun": int(1.3 * POLISH_ITERATIONS)},
         ).x
         moved = self._rows(torch.from_numpy(end))
-        boxes = (pool.box for pool in self._pools)
-        return [
-            (box.subspace, box.snap(x.numpy())) for box, (_, x) in zip(boxes, moved, strict=True)
-        ]
+        return [(subspace, subspace.snap(x.numpy())) for subspace, x in moved]
 
     def _rows(self, flat: Tensor) -> Batches:
         batches, start = [], 0
         for pool, base, columns in zip(self._pools, self._bases, self._columns, strict=True):
             shape = (len(base), len(columns))
             part = flat[start : start + shape[0] * shape[1]].view(shape)
-            batches.append((pool.box.subspace, base.index_copy(1, columns, part)))
+            batches.append((pool.subspace, base.index_copy(1, columns, part)))
             start += part.numel()
         return batches
 
@@ -244,7 +239,7 @@ class _Ascent:
 
 def _polish(surrogate: Surrogate, pools: Sequence[_Pool]) -> None:
     """Add the best rows after gradient ascent."""
-    pools = [pool for pool in pools if len(pool.box.polished) and len(pool.x)]
+    pools = [pool for pool in pools if len(pool.subspace.smooth) and len(pool.x)]
     if not pools:
         return
     polished = _Ascent(surrogate, pools).run()
@@ -256,6 +251,6 @@ def _polish(surrogate: Surrogate, pools: Sequence[_Pool]) -> None:
 
 def _best_untaken(pool: _Pool, is_taken: IsTaken) -> Found | None:
     for row, score in zip(pool.x, pool.scores, strict=True):
-        if not is_taken(pool.box.subspace, row):
-            return Found(pool.box.subspace, row, float(score))
+        if not is_taken(pool.subspace, row):
+            return Found(pool.subspace, row, float(score))
     return None

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.random import Generator
 
 from nasbo.acquisition.improvement import score_rows
-from nasbo.acquisition.neighbours import structural_neighbours
 from nasbo.history.data import Data
 from nasbo.space import Config, Space, Subspace
+from nasbo.space.neighbours import structural_neighbours
 from nasbo.surrogates.base import Surrogate
 
 N_RANDOM = 128

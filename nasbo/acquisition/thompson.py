@@ -8,7 +8,6 @@ import numpy as np
 import torch
 from numpy.random import Generator
 
-from nasbo.acquisition.box import Box
 from nasbo.acquisition.maximise import Found, IsTaken, Starts, starting_rows
 from nasbo.history.data import Data
 from nasbo.space import Subspace
@@ -31,12 +30,12 @@ def thompson(
     """
     each = max(4, MAX_ROWS // (2 * len(subspaces)))
     starts = Starts(uniform=each, around_own_best=8, around_best=16, projected=1)
-    boxes = [Box(subspace) for subspace in subspaces]
+    drawn = starting_rows(subspaces, observations, rng, starts)
     rows = [
-        (box.subspace, row)
-        for box, x in zip(boxes, starting_rows(boxes, observations, rng, starts), strict=True)
+        (subspace, row)
+        for subspace, x in zip(subspaces, drawn, strict=True)
         for row in x
-        if not is_taken(box.subspace, row)
+        if not is_taken(subspace, row)
     ]
     if not rows:
         return []

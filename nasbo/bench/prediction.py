@@ -122,7 +122,7 @@ def measure_predictions(
 def draw_rows(problem: Problem, n: int, rng: Generator, is_true: bool = False) -> Data:
     """Random configs with their scores, larger is better; the first of them count as design."""
     subspaces: list[Subspace] = [problem.space.random_subspace(rng) for _ in range(n)]
-    x = [subspace.sample(1, rng)[0] for subspace in subspaces]
+    x = [subspace.encode(subspace.sample_config(rng)) for subspace in subspaces]
     scores = []
     for subspace, row in zip(subspaces, x, strict=True):
         config = subspace.decode(row)

@@ -15,19 +15,18 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nasbo.acquisition import Found
-from nasbo.acquisition.box import Box
 from nasbo.acquisition.choose import MAX_VISITED_SUBSPACES
-from nasbo.acquisition.neighbours import Values, complete, structural_neighbours
 from nasbo.history.data import Data
 from nasbo.methods.ascent import Score, box_of, evaluate, maximise_score
 from nasbo.methods.base import Task
 from nasbo.methods.modelled import BatchExclusion, IsTaken, SurrogateMethod, best_by_ei
 from nasbo.methods.options import check_choice
 from nasbo.space import Parameter, Space, Subspace
+from nasbo.space.neighbours import Values, complete, structural_neighbours
+from nasbo.space.walk import ROOT, Key, child_keys
 from nasbo.surrogates.add_tree import AddTreeGP
 from nasbo.surrogates.base import Surrogate
 from nasbo.surrogates.correlations import KERNELS, KernelName
-from nasbo.surrogates.vertices import ROOT, Key, child_keys
 
 Array = NDArray[np.float64]
 Allows = Callable[[Subspace, Array], bool]
@@ -125,10 +124,10 @@ class VertexBounds:
 
     def _maximise(self, key: Key) -> _Vertex:
         box, bound = box_of(self.model.tree.slots.get(key, ())), self._bound(key)
-        if not box.n_columns:
+        if not box.n_free:
             only = np.zeros((1, 0))
             return _Vertex(only, evaluate(bound, only))
-        starts = [box.sample(N_UNIFORM, self._rng)]
+        starts = [box.candidates(N_UNIFORM, self._rng)]
         for row in self._best_rows(key):
             starts.append(box.perturb(np.repeat(row[None], N_AROUND, 0), self._rng))
         return _Vertex(*maximise_score(box, bound, np.concatenate(starts)))
@@ -146,12 +145,13 @@ class VertexBounds:
 
     def _draw_allowed(self, subspace: Subspace, allows: Allows) -> Array:
         """Rows inside the limits: around the subspace's best ones first, then uniform ones."""
-        box, drawn = Box(subspace), []
+        drawn = []
         order = np.argsort(-self._seen.scores, kind="stable")
         here = [at for at in order if self._seen.subspaces[at].index == subspace.index]
         for at in here[:3]:
-            drawn.append(box.perturb(np.repeat(self._seen.x[at][None], N_AROUND, 0), self._rng))
-        drawn.append(box.sample(N_DRAWS, self._rng))
+            near = np.repeat(self._seen.x[at][None], N_AROUND, 0)
+            drawn.append(subspace.perturb(near, self._rng))
+        drawn.append(subspace.candidates(N_DRAWS, self._rng))
         inside = (row for row in np.concatenate(drawn) if allows(subspace, row))
         rows = list(itertools.islice(inside, N_ALLOWED))
         return np.array(rows).reshape(len(rows), subspace.n_free)
@@ -258,7 +258,7 @@ class _BestBelow:
         children = parameter.repeated or parameter.branch(value)
         values: Values = {(parameter.name, key[1]): value}
         total = 0.0
-        for child in child_keys(parameter, level, *key):
+        for child in child_keys(parameter, level, key):
             score, below = self.group(children, child)
             total, values = total + score, values | below
         return total, values

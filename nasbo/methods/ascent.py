@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from torch import Tensor
 
-from nasbo.acquisition.box import Box
 from nasbo.space import Slot, Subspace
 
 Array = NDArray[np.float64]
@@ -57,13 +56,13 @@ class Region:
         return np.asarray(inside & (changed <= self.radius))
 
 
-def box_of(slots: Sequence[Slot]) -> Box:
+def box_of(slots: Sequence[Slot]) -> Subspace:
     """The box of some parameters alone."""
-    return Box(Subspace(0, tuple(slots), {}))
+    return Subspace(0, tuple(slots), {})
 
 
 def maximise_score(
-    box: Box, score: Score, starts: Array, region: Region | None = None, rounds: int = 3
+    box: Subspace, score: Score, starts: Array, region: Region | None = None, rounds: int = 3
 ) -> tuple[Array, Array]:
     """Different rows with large scores, best first, and their scores.
 
@@ -76,7 +75,7 @@ def maximise_score(
         region: where to stay, if not everywhere.
         rounds: how many turns at most.
     """
-    region = region or Region.everywhere(box.n_columns)
+    region = region or Region.everywhere(box.n_free)
     x, scores = starts, evaluate(score, starts)
     for _ in range(rounds):
         order = np.argsort(-scores, kind="stable")
@@ -131,7 +130,7 @@ def evaluate(score: Score, x: Array) -> Array:
 class _Pool:
     """Rows of a box, best first, and their scores."""
 
-    box: Box
+    box: Subspace
     x: Array
     scores: Array
 
@@ -161,11 +160,11 @@ def _climb(pool: _Pool, score: Score, region: Region) -> tuple[Array, Array]:
 def _polish(pool: _Pool, score: Score, region: Region) -> tuple[Array, Array]:
     """The best rows after gradient ascent over their continuous columns."""
     box, x = pool.box, pool.x
-    if not len(box.polished):
+    if not len(box.smooth):
         return x[:0], pool.scores[:0]
     base = torch.from_numpy(x[:POLISHED].copy())
-    columns = torch.from_numpy(box.polished)
-    shape = (len(base), len(box.polished))
+    columns = torch.from_numpy(box.smooth)
+    shape = (len(base), len(box.smooth))
 
     def loss(flat: Array) -> tuple[float, Array]:
         free = torch.from_numpy(np.array(flat)).view(shape).requires_grad_()
@@ -173,7 +172,7 @@ def _polish(pool: _Pool, score: Score, region: Region) -> tuple[Array, Array]:
         (gradient,) = torch.autograd.grad(value, free)
         return float(value.detach()), gradient.numpy().ravel()
 
-    bounds = list(zip(region.low[box.polished], region.high[box.polished], strict=True))
+    bounds = list(zip(region.low[box.smooth], region.high[box.smooth], strict=True))
     end = minimize(
         loss,
         base[:, columns].numpy().ravel(),

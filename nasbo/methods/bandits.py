@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nasbo.acquisition import Found
-from nasbo.acquisition.box import Box
 from nasbo.acquisition.choose import MAX_VISITED_SUBSPACES
 from nasbo.acquisition.maximise import Starts, starting_rows
 from nasbo.history.data import Data
@@ -64,12 +63,12 @@ class BanditsBO(SurrogateMethod):
     def _pull(
         self, arms: IndependentGPs, observations: Data, task: Task, is_taken: IsTaken
     ) -> Found | None:
-        boxes = [Box(subspace) for subspace in self._arms(observations, task.rng)]
+        subspaces = self._arms(observations, task.rng)
         best: Found | None = None
-        starts = starting_rows(boxes, observations, task.rng, STARTS)
-        for box, rows in zip(boxes, starts, strict=True):
-            draw = PosteriorDraw(arms.model(box.subspace), task.rng)
-            found = _largest(box, draw, rows, is_taken)
+        starts = starting_rows(subspaces, observations, task.rng, STARTS)
+        for subspace, rows in zip(subspaces, starts, strict=True):
+            draw = PosteriorDraw(arms.model(subspace), task.rng)
+            found = _largest(subspace, draw, rows, is_taken)
             if found is not None and (best is None or found.score > best.score):
                 best = found
         return best
@@ -99,9 +98,11 @@ def learn_by_slices(
         model.condition(subspaces, x, z)
 
 
-def _largest(box: Box, draw: PosteriorDraw, starts: Array, is_taken: IsTaken) -> Found | None:
-    rows, scores = maximise_score(box, draw, starts)
+def _largest(
+    subspace: Subspace, draw: PosteriorDraw, starts: Array, is_taken: IsTaken
+) -> Found | None:
+    rows, scores = maximise_score(subspace, draw, starts)
     for row, score in zip(rows, scores, strict=True):
-        if not is_taken(box.subspace, row):
-            return Found(box.subspace, row, float(score))
+        if not is_taken(subspace, row):
+            return Found(subspace, row, float(score))
     return None

@@ -11,9 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nasbo.acquisition import Found, log_ei
-from nasbo.acquisition.box import Box
 from nasbo.acquisition.improvement import score_rows
-from nasbo.acquisition.neighbours import structural_neighbours
 from nasbo.history.data import Data
 from nasbo.methods.ascent import maximise_score
 from nasbo.methods.base import Method, Suggestion, Task, draw_anywhere
@@ -21,6 +19,7 @@ from nasbo.methods.modelled import BatchExclusion, IsTaken
 from nasbo.methods.options import check_count
 from nasbo.methods.trust_region import Rules, Run, TrustRegion, begin, count_choices, replay
 from nasbo.space import Config, Space, Subspace
+from nasbo.space.neighbours import structural_neighbours
 from nasbo.surrogates.mixed import MixedGP
 
 Array = NDArray[np.float64]
@@ -234,21 +233,20 @@ def _candidates(region: TrustRegion, task: Task, n: int) -> list[Place]:
         subspace, x = _place(space, config)
         pools.setdefault(subspace.index, (subspace, []))[1].append(x[None])
     places = [(subspace, np.unique(np.concatenate(x), axis=0)) for subspace, x in pools.values()]
-    inside = [(subspace, x[region.region(Box(subspace)).contains(x)]) for subspace, x in places]
+    inside = [(subspace, x[region.region(subspace).contains(x)]) for subspace, x in places]
     return [(subspace, x) for subspace, x in inside if len(x)]
 
 
 def _climb(model: MixedGP, region: TrustRegion, place: Place, is_taken: IsTaken) -> Found | None:
     """Interleaved search from some rows of a subspace, inside the region."""
     subspace, starts = place
-    box = Box(subspace)
 
     def score(rows: Tensor) -> Tensor:
         mean, variance = model.posterior(subspace, rows)
         return log_ei(mean, variance, model.incumbent())
 
-    inside = region.region(box)
-    rows, scores = maximise_score(box, score, starts, inside)
+    inside = region.region(subspace)
+    rows, scores = maximise_score(subspace, score, starts, inside)
     for row, value in zip(rows, scores, strict=True):
         if not is_taken(subspace, row):
             return Found(subspace, row, float(value))

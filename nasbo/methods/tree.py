@@ -97,7 +97,7 @@ class Tree(SurrogateMethod):
             return log_ei(mean, variance, model.incumbent())
 
         columns = model.design.shared_columns(subspace)
-        starts = box_of([subspace.free[at] for at in columns]).sample(N_PATH_STARTS, task.rng)
+        starts = box_of([subspace.free[at] for at in columns]).candidates(N_PATH_STARTS, task.rng)
         middle = np.full(subspace.n_free, 0.5)
         x, scores = maximise_columns(subspace, middle, columns, score, starts)
         return x[0], float(scores[0])
@@ -113,7 +113,7 @@ class Tree(SurrogateMethod):
 
         for columns in (model.design.own_columns(subspace), list(range(subspace.n_free))):
             box = box_of([subspace.free[at] for at in columns])
-            starts = box.sample(N_LEAF_STARTS, task.rng)
+            starts = box.candidates(N_LEAF_STARTS, task.rng)
             if near := model.best_rows(subspace):
                 best = np.repeat(np.stack(near)[:, columns], N_AROUND, 0)
                 starts = np.concatenate([starts, box.perturb(best, task.rng)])

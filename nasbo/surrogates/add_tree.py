@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nasbo.space import Space, Subspace
+from nasbo.space.vertices import Path, VertexTree
+from nasbo.space.walk import ROOT, Key
 from nasbo.surrogates.base import Batches, as_batches
 from nasbo.surrogates.correlations import CORRELATIONS, KernelName
 from nasbo.surrogates.exact import Conditioned
 from nasbo.surrogates.kernel_gp import KernelGP
 from nasbo.surrogates.kernels import squared_distances
 from nasbo.surrogates.slots import SlotFeatures
-from nasbo.surrogates.vertices import ROOT, Key, Path, VertexTree
 
 Array = NDArray[np.float64]
 

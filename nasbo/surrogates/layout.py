@@ -11,7 +11,7 @@ structural parameter outside of lists; inside a list it belongs to its element's
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -19,14 +19,13 @@ import torch
 from torch import Tensor
 
 from nasbo.space import Parameter, Slot, Space, Subspace, Value
-from nasbo.space.subspace import branch_below
+from nasbo.space.parameter import RangeKey
 
 MAX_ONE_HOT_LEVELS = 12
 MAX_CACHED_SUBSPACES = 4096
 ONE_HOT = math.sqrt(0.5)  # two different choices are then at distance 1
 
 ColumnKey = tuple[str, int, tuple[Value, ...]]
-Range = tuple[str, float, float, bool, str]
 
 
 @dataclass(frozen=True)
@@ -98,9 +97,11 @@ class Layout:
     def __post_init__(self) -> None:
         self._column_of: dict[ColumnKey, int] = {}
         self._maps: dict[int, _Map] = {}
-        self._ranges: list[Range] = []
+        self._ranges: list[RangeKey] = []
         members: dict[tuple[str, int], list[int]] = {}
-        for slot in _all_slots(self.space.parameters):
+        for node in self.space.nodes:
+            branch, index = node.key
+            slot = Slot(node.parameter, index, branch=branch)
             column = self._add_column(slot)
             if slot.parameter.is_structural and not slot.index:
                 self.decisions = list(dict.fromkeys([*self.decisions, column]))
@@ -150,7 +151,7 @@ class Layout:
         if key not in self._column_of:
             self._column_of[key] = len(self.columns)
             self.columns.append(Column(*key, start=self.n_features))
-            self._ranges.append(_range(slot.parameter))
+            self._ranges.append(slot.parameter.range_key)
         return self._column_of[key]
 
     def _group_by_type(self) -> list[list[int]]:
@@ -164,7 +165,7 @@ class Layout:
 
     def _group_by_range(self, unique: Sequence[int]) -> list[list[int]]:
         """Units of unique names by the ranges of their columns, which are put into that order."""
-        types: dict[tuple[Range, ...], list[int]] = {}
+        types: dict[tuple[RangeKey, ...], list[int]] = {}
         for at in unique:
             unit = self.units[at]
             columns = sorted(unit.columns, key=lambda c: (self._ranges[c], self.columns[c].name))
@@ -233,26 +234,7 @@ def _columns_of(rows: Sequence[tuple[int, ...]], n: int) -> list[list[int]]:
 
 def _choices(parameter: Parameter) -> tuple[Value, ...]:
     """The values that get a one-hot code: those of choices and of short structural ranges."""
-    if parameter.kind == "choice":
-        return parameter.values
-    if parameter.is_structural and parameter.n_levels <= MAX_ONE_HOT_LEVELS:
+    is_short = parameter.is_structural and parameter.n_levels <= MAX_ONE_HOT_LEVELS
+    if is_short or not parameter.is_ordered:
         return tuple(parameter.value_at(level) for level in range(parameter.n_levels))
     return ()
-
-
-def _range(parameter: Parameter) -> Range:
-    """What a parameter is but for its name; values as text, so that ranges can be sorted."""
-    return parameter.kind, parameter.low, parameter.high, parameter.log, repr(parameter.values)
-
-
-def _all_slots(group: Sequence[Parameter], branch: str = "", index: int = 0) -> Iterator[Slot]:
-    """Every slot that any subspace can have, with the branches as ``Slot`` names them."""
-    for parameter in group:
-        yield Slot(parameter, index, branch=branch)
-        for child in parameter.branches:
-            inner = branch_below(branch, parameter, child.value)
-            yield from _all_slots(child.parameters, inner, index)
-        if parameter.repeated:
-            inner = branch_below(branch, parameter, None)
-            for at in range(1, int(parameter.high) + 1):
-                yield from _all_slots(parameter.repeated, inner, at)

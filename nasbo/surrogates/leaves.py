@@ -11,12 +11,13 @@ import torch
 from torch import Tensor
 
 from nasbo.space import Space, Subspace
+from nasbo.space.vertices import VertexTree
+from nasbo.space.walk import Key
 from nasbo.surrogates.base import Batches
 from nasbo.surrogates.correlations import CORRELATIONS, KernelName
 from nasbo.surrogates.kernels import Priors, lengthscale_mean, squared_distances
 from nasbo.surrogates.slots import SlotFeatures
 from nasbo.surrogates.tree_evidence import LeafPairs
-from nasbo.surrogates.vertices import Key, VertexTree
 
 N_FOURIER = 16
 """Random Fourier features of an inner node."""

@@ -85,7 +85,7 @@ class MixedGP(KernelGP):
         logs = self.theta[self._scales].numpy()
         logs = logs - logs.mean() if len(logs) else logs
         places = [self._number_of.get((slot.name, slot.index)) for slot in subspace.free]
-        is_number = [slot.parameter.is_number for slot in subspace.free]
+        is_number = [slot.parameter.is_ordered for slot in subspace.free]
         pairs = zip(places, is_number, strict=True)
         return np.exp([logs[at] if is_n and at is not None else 0.0 for at, is_n in pairs])
 

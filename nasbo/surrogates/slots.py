@@ -16,12 +16,12 @@ class SlotFeatures:
     """Numbers as value - 0.5, choices one-hot times sqrt(0.5): two choices are at distance 1."""
 
     def __init__(self, parameters: Sequence[Parameter]) -> None:
-        widths = [len(p.values) if p.kind == "choice" else 1 for p in parameters]
+        widths = [1 if p.is_ordered else p.n_levels for p in parameters]
         self.owners = [at for at, width in enumerate(widths) for _ in range(width)]
         self.n_parameters = len(parameters)
         starts = [sum(widths[:at]) for at in range(len(widths))]
-        numbers = [at for at, p in enumerate(parameters) if p.kind != "choice"]
-        choices = [at for at, p in enumerate(parameters) if p.kind == "choice"]
+        numbers = [at for at, p in enumerate(parameters) if p.is_ordered]
+        choices = [at for at, p in enumerate(parameters) if not p.is_ordered]
         self._numbers, self._choices = torch.tensor(numbers).long(), torch.tensor(choices).long()
         self._number_to = torch.tensor([starts[at] for at in numbers]).long()
         self._choice_to = torch.tensor([starts[at] for at in choices]).long()

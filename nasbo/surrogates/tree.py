@@ -13,6 +13,7 @@ from torch import Tensor
 
 from nasbo.history.data import Data
 from nasbo.space import Space, Subspace
+from nasbo.space.vertices import VertexTree
 from nasbo.surrogates.base import Batches, FitError, Surrogate, gathered
 from nasbo.surrogates.correlations import KernelName
 from nasbo.surrogates.exact import MIN_VARIANCE
@@ -22,7 +23,6 @@ from nasbo.surrogates.leaves import LeafKernels, PathDesign
 from nasbo.surrogates.marginal import JITTER, NOISE
 from nasbo.surrogates.maximum import maximise_density
 from nasbo.surrogates.tree_evidence import LeafRows, TreeEvidence, TreeRows
-from nasbo.surrogates.vertices import VertexTree
 
 Array = NDArray[np.float64]
 FEATURES = ("linear", "fourier")

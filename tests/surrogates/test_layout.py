@@ -94,5 +94,5 @@ def test_rows_pass_gradients_to_numbers_only() -> None:
     x = torch.full((1, subspace.n_free), 0.5, dtype=torch.float64, requires_grad=True)
     Layout(space).rows([(subspace, x)]).features.sum().backward()
     assert x.grad is not None
-    is_number = torch.tensor([slot.parameter.is_number for slot in subspace.free])
+    is_number = torch.tensor([slot.parameter.is_ordered for slot in subspace.free])
     assert (x.grad[0] == is_number).all()

@@ -1,7 +1,7 @@
-"""A space and wanted values come in; a whole config that keeps as many of them as can be goes out.
+"""Configs near others: as many values kept as can be, what is new drawn at random.
 
 That is how a config moves to another subspace: one structural value changes, and what exists only
-under the new value is drawn at random.
+under the new value is drawn.
 """
 
 from __future__ import annotations
@@ -11,16 +11,19 @@ from collections.abc import Iterator, Mapping
 from numpy.random import Generator
 
 from nasbo.errors import ConfigError
-from nasbo.space import Config, Parameter, Space, Subspace, Value
-from nasbo.surrogates.vertices import Key, walk
+from nasbo.space.parameter import Config, Parameter, Value
+from nasbo.space.subspace import Subspace
+from nasbo.space.tree import Space
+from nasbo.space.walk import Key
 
 Values = dict[tuple[str, int], Value]
+"""Values by name and index in the list (0 outside of lists)."""
 
 
 def complete(space: Space, wanted: Mapping[tuple[str, int], Value], rng: Generator) -> Config:
-    """A config with the wanted values, by (name, place in the list), where they can be had.
+    """A config with the wanted values where they can be had; others are drawn.
 
-    ``None`` is a value like any other; parameters that are not mentioned are drawn.
+    ``None`` is a value like any other.
     """
 
     def decide(parameter: Parameter, key: Key) -> Value:
@@ -32,16 +35,12 @@ def complete(space: Space, wanted: Mapping[tuple[str, int], Value], rng: Generat
                 return parameter.sample(rng)
         return parameter.sample(rng)
 
-    return walk(space, decide)
+    return space.build_config(decide)
 
 
 def values_of(subspace: Subspace, config: Config) -> Values:
-    """All values of a config by (name, place in the list)."""
-    values: Values = {}
-    for slot in subspace.slots:
-        entry = config[slot.name]
-        values[slot.name, slot.index] = entry[slot.index - 1] if slot.index else entry
-    return values
+    """All values of a config."""
+    return {(slot.name, slot.index): slot.value_in(config) for slot in subspace.slots}
 
 
 def structural_neighbours(

@@ -5,17 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nasbo.acquisition.neighbours import complete, values_of
 from nasbo.errors import NasboError
-from nasbo.methods.flattened import (
-    flat_name,
-    flatten,
-    from_flat,
-    levels_of,
-)
 from nasbo.methods.optional import import_optional
-from nasbo.space import Parameter, Space, Value
-from nasbo.surrogates.vertices import Key, walk
+from nasbo.space import Space
+from nasbo.space.flat import flatten, from_flat, to_flat
+from nasbo.space.neighbours import complete, values_of
 
 
 def test_configs_come_back(any_space: Space) -> None:
@@ -23,13 +17,10 @@ def test_configs_come_back(any_space: Space) -> None:
     known = {one.name for one in flatten(any_space)}
     for _ in range(20):
         config = any_space.sample(rng)
-        flat = levels_of(any_space.subspace_of(config), config)
+        flat = to_flat(any_space.subspace_of(config), config)
         assert set(flat) <= known
 
-        def decide(parameter: Parameter, key: Key, flat: dict[str, int | float] = flat) -> Value:
-            return from_flat(parameter, flat[flat_name(parameter, key)])
-
-        assert walk(any_space, decide) == config
+        assert from_flat(any_space, flat) == config
         values = values_of(any_space.subspace_of(config), config)
         assert complete(any_space, values, rng) == config
 
@@ -41,13 +32,12 @@ def test_exactly_the_parameters_exist_whose_parents_say_so(any_space: Space) -> 
     by_name = {one.name: one for one in listed}
     for _ in range(20):
         config = any_space.sample(rng)
-        flat = levels_of(any_space.subspace_of(config), config)
+        flat = to_flat(any_space.subspace_of(config), config)
         for one in listed:
             exists = one.parent == ""
             if one.parent in flat:
                 parent = by_name[one.parent].parameter
-                offset = int(parent.low) if parent.kind == "int" else 0
-                exists = int(flat[one.parent]) - offset in one.levels
+                exists = parent.level_of(parent.from_flat(flat[one.parent])) in one.levels
             assert (one.name in flat) == exists
 
 
