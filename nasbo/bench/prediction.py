@@ -24,7 +24,6 @@ from nasbo.bench.spec import parse_method
 from nasbo.errors import NasboError
 from nasbo.history.data import Data
 from nasbo.methods import Method
-from nasbo.methods.attnbo import AttnBO
 from nasbo.methods.base import Task, design_size
 from nasbo.methods.exclusion import Excluded
 from nasbo.methods.modelled import SurrogateMethod
@@ -199,8 +198,6 @@ def _line(problem: str, size: int, method: str, quality: Quality, pad: int, wide
 
 def _surrogate(method: Method, label: str, seed: int) -> Surrogate:
     """The surrogate of a method, not fitted."""
-    if isinstance(method, AttnBO):
-        return method.make_surrogate(seed)
     if not isinstance(method, SurrogateMethod):
         raise NasboError(f"{label} has no surrogate whose predictions could be scored")
     rng = np.random.default_rng(seed)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from nasbo.methods.ascent import Region
+from nasbo.acquisition.optimise import Region
 from nasbo.space import Config, Parameter, Space, Subspace
 from nasbo.space.neighbours import Values, complete, values_of
 

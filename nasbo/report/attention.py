@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from nasbo.errors import NasboError
 from nasbo.history import Trial, View
 from nasbo.history.data import Data
@@ -103,8 +105,11 @@ def _fitted(history: View, options: dict[str, Any], seed: int, n_rows: int) -> A
     with warnings.catch_warnings():  # of torch, about what gpytorch does
         warnings.simplefilter("ignore", FutureWarning)
         from nasbo.methods.attnbo import AttnBO  # takes seconds to import
+        from nasbo.methods.base import Task
+        from nasbo.methods.exclusion import Excluded
 
-    surrogate = AttnBO(history.space, seed, **options).make_surrogate(seed)
+    task = Task(history.space, [], [], Excluded(), 1, np.random.default_rng(seed), seed)
+    surrogate: Any = AttnBO(history.space, seed, **options).make_surrogate(task)
     try:
         surrogate.fit(Data.of_trials(history.space, _thin(history.rows(), n_rows)))
     except ArithmeticError as error:
