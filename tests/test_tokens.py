@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import torch
+from nasbo.tokens import Tokenizer, n_dimension_codes, token_values, tokenize
 
 from nasbo.space import Space, load_space
-from nasbo.tokens import Tokenizer, n_dimension_codes, token_values, tokenize
 
 NUMBER = {"type": "float", "range": [0, 1]}
 

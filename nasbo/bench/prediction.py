@@ -22,6 +22,7 @@ from nasbo.bench.lookup import find_problem
 from nasbo.bench.problem import Problem
 from nasbo.bench.spec import parse_method
 from nasbo.errors import NasboError
+from nasbo.gp.transform import Scale
 from nasbo.history.data import Data
 from nasbo.methods import Method
 from nasbo.methods.attnbo import AttnBO
@@ -30,7 +31,6 @@ from nasbo.methods.exclusion import Excluded
 from nasbo.methods.modelled import SurrogateMethod
 from nasbo.space import Subspace
 from nasbo.surrogates.base import FitError, Surrogate, batches_of
-from nasbo.surrogates.transform import Scale
 
 Array = NDArray[np.float64]
 

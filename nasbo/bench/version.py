@@ -25,9 +25,9 @@ ROOMS = (
     "nasbo.acquisition",
     "nasbo.bench.peers",
     "nasbo.feasibility",
+    "nasbo.gp",
     "nasbo.methods",
     "nasbo.surrogates",
-    "nasbo.tokens",
 )
 """What else a method imports (spaces, histories, errors) carries values and decides nothing."""
 _INSIDE = tuple(f"{room}." for room in ROOMS)

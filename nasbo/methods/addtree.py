@@ -18,6 +18,7 @@ from nasbo.acquisition import Found
 from nasbo.acquisition.box import Box
 from nasbo.acquisition.choose import MAX_VISITED_SUBSPACES
 from nasbo.acquisition.neighbours import Values, complete, structural_neighbours
+from nasbo.gp.kernels import KERNELS, KernelName
 from nasbo.history.data import Data
 from nasbo.methods.ascent import Score, box_of, evaluate, maximise_score
 from nasbo.methods.base import Task
@@ -26,7 +27,6 @@ from nasbo.methods.options import check_choice
 from nasbo.space import Parameter, Space, Subspace
 from nasbo.surrogates.add_tree import AddTreeGP
 from nasbo.surrogates.base import Surrogate
-from nasbo.surrogates.correlations import KERNELS, KernelName
 from nasbo.surrogates.vertices import ROOT, Key, child_keys
 
 Array = NDArray[np.float64]

@@ -12,28 +12,20 @@ from numpy.typing import NDArray
 
 from nasbo.acquisition import ACQUISITIONS, Acquisition, Chooser, Found, default_acquisition
 from nasbo.errors import NasboError
+from nasbo.gp.encoder import EMBEDDINGS, POOLINGS, Embedding, EncoderShape, Pooling
 from nasbo.methods.base import Method, Suggestion, Task
 from nasbo.methods.modelled import NOTHING, expectation, prediction
 from nasbo.methods.options import check_choice, check_count
 from nasbo.space import Space, Subspace
 from nasbo.surrogates.attention import AttentionGP, AttentionSettings, Training
 from nasbo.surrogates.base import Surrogate
-from nasbo.surrogates.encoder import (
-    EMBEDDINGS,
-    POOLINGS,
-    Embedding,
-    EncoderShape,
-    FrozenEncoder,
-    Pooling,
-)
 from nasbo.surrogates.structured import MAX_ROWS, StructuredGP
 from nasbo.surrogates.wider import Wider
 
 Array = NDArray[np.float64]
 
 PRESETS = ("default", "paper")
-ATTENTION = ("on", "features", "off")
-SWITCH = ("on", "off")
+ATTENTION = ("on", "off")
 DOUBT = 0.5
 """How often a sated model is doubted. These two were chosen on the tuning half of the benchmark's
 problems and on instances of `share` and `noshare` with other seeds."""
@@ -57,15 +49,11 @@ class AttnBO(Method):
             ``paper`` is the attention deep-kernel GP of the AttnBO paper, appendix B.1.
         learning_rate: of the paper preset's training: 0.001 (appendix B.1.3) if not given;
             section 5 of the paper has 0.01.
-        embedding: of the tokens, ``structure`` or ``none`` (appendix E).
-        pooling: over the tokens, ``mean`` or ``token`` (appendix E).
+        embedding: of the paper preset's tokens, ``structure`` or ``none`` (appendix E).
+        pooling: over the paper preset's tokens, ``mean`` or ``token`` (appendix E).
         attention: of the default preset. ``on``: units (the parameters under one parent value,
             blocks of a network) attend to the others of their type; ``off``: each to itself
-            alone, with the priors of units that have no others; ``features``: also a frozen
-            encoder of the tokens is one more component of the kernel (twice the cost, no gain was
-            measured). ``embedding`` and ``pooling`` are about the encoder, so other values than
-            the first ones mean ``features``.
-        structured: ``off`` leaves the encoder's component alone in the default preset.
+            alone, with the priors of units that have no others.
         acquisition: ``auto``, ``log_ei``, ``sampled_log_ei`` or ``thompson``.
         visit_every: with ``log_ei``, where a batch cannot hold all subspaces, every so many configs
             one goes to the least tried subspace; never, if not given.
@@ -83,18 +71,16 @@ class AttnBO(Method):
         embedding: str = "structure",
         pooling: str = "mean",
         attention: str | bool = "on",
-        structured: str | bool = "on",
         acquisition: str = "auto",
         visit_every: int | None = None,
         max_rows: int = MAX_ROWS,
     ) -> None:
         super().__init__(space, seed)
-        attention, structured = _switch(attention), _switch(structured)
+        attention = _switch(attention)
         check_choice("preset", preset, PRESETS)
         check_choice("embedding", embedding, EMBEDDINGS)
         check_choice("pooling", pooling, POOLINGS)
         check_choice("attention", attention, ATTENTION)
-        check_choice("structured", structured, SWITCH)
         if visit_every is not None:
             check_count("visit_every", visit_every)
         check_count("max_rows", max_rows)
@@ -104,12 +90,8 @@ class AttnBO(Method):
             EncoderShape(embedding=cast(Embedding, embedding), pooling=cast(Pooling, pooling)),
             Training(_learning_rate(learning_rate, preset)),
         )
-        _check_parts(preset, attention, structured, max_rows)
-        self._is_structured = structured == "on"
-        is_usual = (embedding, pooling) == (EMBEDDINGS[0], POOLINGS[0])
-        if attention == "on" and not (self._is_structured and is_usual):
-            attention = "features"
-        self._attention = attention
+        _check_parts(preset, attention, max_rows, self._settings.shape)
+        self._is_shared = attention == "on"
         self._max_rows, self._visit_every = max_rows, visit_every or 0
         self._structured: StructuredGP | None = None
 
@@ -152,16 +134,7 @@ class AttnBO(Method):
         if self.preset == "paper":
             return AttentionGP(self.space, self._settings, seed)
         if self._structured is None:
-            shape, frozen = self._settings.shape, None
-            if self._attention == "features":
-                frozen = FrozenEncoder(self.space, shape.embedding, shape.pooling)
-            self._structured = StructuredGP(
-                self.space,
-                frozen,
-                self._is_structured,
-                self._attention != "off",
-                self._max_rows,
-            )
+            self._structured = StructuredGP(self.space, self._is_shared, self._max_rows)
         return self._structured
 
 
@@ -204,12 +177,12 @@ def _switch(value: str | bool) -> str:
     return ("on" if value else "off") if isinstance(value, bool) else value
 
 
-def _check_parts(preset: str, attention: str, structured: str, max_rows: int) -> None:
+def _check_parts(preset: str, attention: str, max_rows: int, shape: EncoderShape) -> None:
+    for name, usual in (("embedding", EMBEDDINGS[0]), ("pooling", POOLINGS[0])):
+        value = getattr(shape, name)
+        if preset != "paper" and value != usual:
+            raise NasboError(f"{name} can be {value!r} in preset 'paper' only")
     if preset == "paper" and attention != "on":
         raise NasboError(f"attention can be {attention!r} in preset 'default' only")
-    if preset == "paper" and structured != "on":
-        raise NasboError("structured can be 'off' in preset 'default' only")
     if preset == "paper" and max_rows != MAX_ROWS:
         raise NasboError("max_rows can be given in preset 'default' only")
-    if structured == "off" and attention == "off":
-        raise NasboError("structured and attention cannot both be 'off': nothing is left")

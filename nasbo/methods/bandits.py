@@ -15,6 +15,8 @@ from nasbo.acquisition import Found
 from nasbo.acquisition.box import Box
 from nasbo.acquisition.choose import MAX_VISITED_SUBSPACES
 from nasbo.acquisition.maximise import Starts, starting_rows
+from nasbo.gp.pathwise import PosteriorDraw
+from nasbo.gp.slice import slice_sample
 from nasbo.history.data import Data
 from nasbo.methods.ascent import maximise_score
 from nasbo.methods.base import Task
@@ -22,8 +24,6 @@ from nasbo.methods.modelled import BatchExclusion, IsTaken, SurrogateMethod
 from nasbo.space import Subspace
 from nasbo.surrogates.base import Surrogate
 from nasbo.surrogates.independent import IndependentGPs, SubspaceGP
-from nasbo.surrogates.pathwise import PosteriorDraw
-from nasbo.surrogates.slice import slice_sample
 
 Array = NDArray[np.float64]
 

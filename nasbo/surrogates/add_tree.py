@@ -1,23 +1,24 @@
-"""The Add-Tree GP, whole and per vertex."""
+"""Add-Tree GP, whole and per vertex."""
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from nasbo.gp.conditioning import Conditioned
+from nasbo.gp.features import ParameterFeatures
+from nasbo.gp.kernels import ARDKernel, KernelName
+from nasbo.gp.rows import Batches, as_batches
 from nasbo.space import Space, Subspace
-from nasbo.surrogates.base import Batches, as_batches
-from nasbo.surrogates.correlations import CORRELATIONS, KernelName
-from nasbo.surrogates.exact import Conditioned
-from nasbo.surrogates.kernel_gp import KernelGP
-from nasbo.surrogates.kernels import squared_distances
-from nasbo.surrogates.slots import SlotFeatures
+from nasbo.surrogates.base import KernelGP
 from nasbo.surrogates.vertices import ROOT, Key, Path, VertexTree
 
 Array = NDArray[np.float64]
@@ -53,36 +54,34 @@ class AddTreeGP(KernelGP):
     at a vertex enter one-hot, and a lengthscale per parameter.
 
     Args:
-        space: the space of all observations.
+        space: the space of all data.
         kernel: ``se`` as in the paper's experiments, or ``matern`` (5/2).
     """
 
     def __init__(self, space: Space, kernel: KernelName = "se") -> None:
         super().__init__(space)
         self.tree = VertexTree(space)
-        self._correlation = CORRELATIONS[kernel]
         log_weight = -math.log(self.tree.mean_path_length())
-        self._features: dict[Key, SlotFeatures] = {}
-        self._scales: dict[Key, Tensor] = {}
-        self._weights: dict[Key, int] = {}
+        self._maps: dict[Key, ParameterFeatures] = {}
+        self._kernels: dict[Key, ARDKernel] = {}
         for key, slots in self.tree.slots.items():
-            self._features[key] = SlotFeatures([slot.parameter for slot in slots])
-            self._scales[key] = self._features[key].add_scales(self.priors)
-            (self._weights[key],) = self.priors.add(1, log_weight, 1.0)
+            own = ParameterFeatures([slot.parameter for slot in slots])
+            self._maps[key] = own
+            self._kernels[key] = ARDKernel.add_to(self.priors, own.owners, log_weight, kernel)
         (self._constant,) = self.priors.add(1, log_weight, 1.0)
 
     def features(self, batches: Batches) -> VertexRows:
         """The rows of each vertex with their features there."""
-        places: dict[Key, list[Tensor]] = {}
+        indices: dict[Key, list[Tensor]] = {}
         values: dict[Key, list[Tensor]] = {}
         start = 0
         for subspace, x in batches:
             here = torch.arange(start, start + len(x))
             start += len(x)
             for key, columns in self._path(subspace).items():
-                places.setdefault(key, []).append(here)
+                indices.setdefault(key, []).append(here)
                 values.setdefault(key, []).append(self._vertex_features(key, x[:, list(columns)]))
-        members = {key: (torch.cat(places[key]), torch.cat(values[key])) for key in places}
+        members = {key: (torch.cat(indices[key]), torch.cat(values[key])) for key in indices}
         return VertexRows(members, start)
 
     def gram(self, theta: Tensor, left: VertexRows, right: VertexRows) -> Tensor:
@@ -96,13 +95,10 @@ class AddTreeGP(KernelGP):
 
     def diagonal(self, theta: Tensor, rows: VertexRows) -> Tensor:
         variance = torch.zeros(rows.n, dtype=torch.float64)
-        for key, (places, _) in rows.members.items():
-            variance = variance.index_add(0, places, self.variance(theta, key).expand(len(places)))
+        for key, (indices, _) in rows.members.items():
+            here = self._vertex_variance(theta, key).expand(len(indices))
+            variance = variance.index_add(0, indices, here)
         return variance
-
-    def variance(self, theta: Tensor, key: Key) -> Tensor:
-        """Prior variance of a vertex, a scalar."""
-        return theta[self._weights.get(key, self._constant)].exp()
 
     def condition(self, subspaces: list[Subspace], x: list[Array], z: Tensor) -> None:
         """Take in rows; the factors of the parts that belong together are made when needed."""
@@ -137,6 +133,16 @@ class AddTreeGP(KernelGP):
         part = self._part(related)
         return part.conditioned.joint(self.gram(self.theta, rows, part.seen), K)
 
+    def with_pending(self, subspaces: Sequence[Subspace], x: Sequence[Array]) -> Self:
+        if not subspaces:
+            return self
+        extended = copy.copy(self)
+        with torch.no_grad():
+            mean, _ = self.posteriors(as_batches(subspaces, x))
+        z = torch.cat([self._z, mean])
+        extended.condition([*self._subspaces, *subspaces], [*self._x, *x], z)
+        return extended
+
     def vertex_posterior(self, key: Key, x: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and variance of one vertex' share of the score.
 
@@ -157,14 +163,17 @@ class AddTreeGP(KernelGP):
         return self.tree.path(subspace) or {ROOT: ()}
 
     def _vertex_features(self, key: Key, x: Tensor) -> Tensor:
-        return self._features[key](x) if key in self._features else x.new_zeros(len(x), 0)
+        return self._maps[key](x) if key in self._maps else x.new_zeros(len(x), 0)
 
     def _vertex_gram(self, theta: Tensor, key: Key, left: Tensor, right: Tensor) -> Tensor:
-        if key not in self._scales:
-            return self.variance(theta, key).expand(len(left), len(right))
-        scale = torch.exp(-theta[self._scales[key]])
-        distances = squared_distances(left * scale, right * scale)
-        return self.variance(theta, key) * self._correlation(distances)
+        if key in self._kernels:
+            return self._kernels[key].gram(theta, left, right)
+        return self._vertex_variance(theta, key).expand(len(left), len(right))
+
+    def _vertex_variance(self, theta: Tensor, key: Key) -> Tensor:
+        """Prior variance of a vertex, a scalar."""
+        weight = self._kernels[key].weight if key in self._kernels else self._constant
+        return theta[weight].exp()
 
     def _posterior(self, related: frozenset[int], rows: VertexRows) -> tuple[Tensor, Tensor]:
         diagonal = self.diagonal(self.theta, rows)

@@ -1,21 +1,29 @@
-"""The surrogate protocol: data in, a posterior per subspace out."""
+"""Surrogate protocol, and what Gaussian process models share."""
 
 from __future__ import annotations
 
+import copy
+from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from nasbo.gp.conditioning import Conditioned, FitError
+from nasbo.gp.fit import JITTER, MAX_FIT_ROWS, DenseEvidence, maximise_density, thinned
+from nasbo.gp.priors import NOISE, Priors
+from nasbo.gp.rows import Batches, as_batches, batches_of, joined
+from nasbo.gp.transform import Scale, model_scale
 from nasbo.history.data import Data
-from nasbo.space import Subspace
-from nasbo.surrogates.transform import Scale
+from nasbo.space import Space, Subspace
 
-Batches = Sequence[tuple[Subspace, Tensor]]
-"""Rows of several subspaces: each subspace with its ``x``, shape (n_i, n_free_i), float64."""
+__all__ = ["GP", "Batches", "ExactGP", "FitError", "KernelGP", "Surrogate", "as_batches",
+           "batches_of"]  # fmt: skip
+
+Array = NDArray[np.float64]
 
 
 class Surrogate(Protocol):
@@ -51,40 +59,131 @@ class Surrogate(Protocol):
     def incumbent(self) -> float:
         """The largest posterior mean over the observed configs: what EI improves upon."""
 
-    def with_pending(
-        self, subspaces: Sequence[Subspace], x: Sequence[NDArray[np.float64]]
-    ) -> Surrogate:
+    def with_pending(self, subspaces: Sequence[Subspace], x: Sequence[Array]) -> Surrogate:
         """The same model, conditioned on running configs as if they had ended at their mean."""
 
 
-class FitError(ArithmeticError):
-    """A surrogate could not be fitted: non-finite loss, non-PSD kernel, too few rows."""
+class GP(Surrogate):
+    """A GP on standardised scores; ``is_straightened`` says whether skewed ones are transformed."""
+
+    is_straightened = False
+
+    def fit(self, data: Data) -> None:
+        y = np.asarray(data.scores, dtype=np.float64)
+        if len(y) < 2 or not np.isfinite(y).all():
+            raise FitError(f"at least two finite scores must be given, got {y!r}")
+        z, self.scale = model_scale(y, data.n_design, self.is_straightened)
+        self.learn(list(data.subspaces), list(data.x), torch.from_numpy(z))
+        with torch.no_grad():
+            self._incumbent = self.best_mean(batches_of(data))
+
+    @abstractmethod
+    def learn(self, subspaces: list[Subspace], x: list[Array], z: Tensor) -> None:
+        """Learn from scores, shape (n,), that are standardised already."""
+
+    def best_mean(self, observed: Batches) -> float:
+        """The largest posterior mean over the observed rows."""
+        return float(self.posteriors(observed)[0].max())
+
+    def incumbent(self) -> float:
+        return self._incumbent
 
 
-def batches_of(data: Data) -> Batches:
-    """The rows of data as surrogates take them, in the same order."""
-    return as_batches(data.subspaces, data.x)
+class ExactGP(GP):
+    """A zero-mean GP with one kernel matrix over all rows, in float64."""
+
+    @abstractmethod
+    def features(self, batches: Batches) -> Any:
+        """What the kernel needs to know of rows: a tensor or a tuple of tensors."""
+
+    @abstractmethod
+    def covariance(self, left: Any, right: Any) -> Tensor:
+        """Covariances, shape (n, m), of rows given by their features."""
+
+    @abstractmethod
+    def variance(self, rows: Any) -> Tensor:
+        """Prior variances of rows given by their features, shape (n,)."""
+
+    @abstractmethod
+    def noise_variance(self) -> Tensor:
+        """Variance of the noise, a scalar."""
+
+    def noisy(self, K: Tensor) -> Tensor:
+        """A kernel matrix, shape (n, n), with the noise on its diagonal."""
+        return K + self.noise_variance() * torch.eye(len(K), dtype=K.dtype)
+
+    def condition_on(self, rows: Any, z: Tensor) -> None:
+        """Take in the features and scores, shape (n,), of all rows."""
+        with torch.no_grad():
+            self._seen = rows
+            self._conditioned = Conditioned.on(self.noisy(self.covariance(rows, rows)), z)
+
+    def posteriors(self, batches: Batches) -> tuple[Tensor, Tensor]:
+        rows = self.features(batches)
+        cross = self.covariance(rows, self._seen)
+        return self._conditioned.marginals(cross, self.variance(rows))
+
+    def joint_posterior(self, batches: Batches) -> tuple[Tensor, Tensor]:
+        rows = self.features(batches)
+        cross = self.covariance(rows, self._seen)
+        return self._conditioned.joint(cross, self.covariance(rows, rows))
+
+    def with_pending(self, subspaces: Sequence[Subspace], x: Sequence[Array]) -> Self:
+        if not subspaces:
+            return self
+        extended = copy.copy(self)
+        with torch.no_grad():
+            rows = self.features(as_batches(subspaces, x))
+            cross, K = self.covariance(rows, self._seen), self.noisy(self.covariance(rows, rows))
+            extended._conditioned = self._conditioned.extended(cross, K)
+            extended._seen = joined(self._seen, rows)
+        return extended
 
 
-def as_batches(subspaces: Sequence[Subspace], x: Sequence[NDArray[np.float64]]) -> Batches:
-    """Single configs as rows: neighbours of one subspace go together, the order stays."""
-    runs: list[tuple[Subspace, list[NDArray[np.float64]]]] = []
-    for subspace, row in zip(subspaces, x, strict=True):
-        if not runs or runs[-1][0].index != subspace.index:
-            runs.append((subspace, []))
-        runs[-1][1].append(row)
-    return [(subspace, torch.from_numpy(np.stack(rows))) for subspace, rows in runs]
+class KernelGP(ExactGP):
+    """An exact GP whose kernel is a torch function of hyperparameters, which are found by MAP.
 
+    Args:
+        space: the space of all data.
+    """
 
-def gathered(batches: Batches) -> tuple[Batches, Tensor]:
-    """All rows of a subspace in one batch, and where each row given stands in them, shape (n,)."""
-    parts: dict[int, tuple[Subspace, list[Tensor], list[Tensor]]] = {}
-    start = 0
-    for subspace, x in batches:
-        _, rows, places = parts.setdefault(subspace.index, (subspace, [], []))
-        rows.append(x)
-        places.append(torch.arange(start, start + len(x)))
-        start += len(x)
-    together = [(subspace, torch.cat(rows)) for subspace, rows, _ in parts.values()]
-    places = [place for _, _, some in parts.values() for place in some]
-    return together, torch.cat(places).argsort()
+    def __init__(self, space: Space) -> None:
+        self.space = space
+        self.priors = Priors()
+        (self.noise,) = self.priors.add(1, *NOISE)
+        self.theta: Tensor
+
+    @abstractmethod
+    def gram(self, theta: Tensor, left: Any, right: Any) -> Tensor:
+        """Covariances, shape (n, m), under hyperparameters, shape (p,)."""
+
+    @abstractmethod
+    def diagonal(self, theta: Tensor, rows: Any) -> Tensor:
+        """Variances, shape (n,), under hyperparameters, shape (p,)."""
+
+    def covariance(self, left: Any, right: Any) -> Tensor:
+        return self.gram(self.theta, left, right)
+
+    def variance(self, rows: Any) -> Tensor:
+        return self.diagonal(self.theta, rows)
+
+    def noise_variance(self) -> Tensor:
+        return self.theta[self.noise].exp() + JITTER
+
+    def learn(self, subspaces: list[Subspace], x: list[Array], z: Tensor) -> None:
+        density = self.marginal(subspaces, x, z)
+        self.theta = torch.from_numpy(maximise_density(density, self.priors))
+        self.condition(subspaces, x, z)
+
+    def marginal(self, subspaces: list[Subspace], x: list[Array], z: Tensor) -> DenseEvidence:
+        """The density of the hyperparameters given rows and scores, shape (n,)."""
+        chosen = thinned(z.numpy(), MAX_FIT_ROWS)
+        rows = self.features(as_batches([subspaces[i] for i in chosen], [x[i] for i in chosen]))
+        some = z[torch.from_numpy(chosen)]
+        return DenseEvidence(
+            lambda theta: self.gram(theta, rows, rows), some, self.priors, self.noise
+        )
+
+    def condition(self, subspaces: list[Subspace], x: list[Array], z: Tensor) -> None:
+        """Take in rows and scores, shape (n,), under the present hyperparameters ``theta``."""
+        self.condition_on(self.features(as_batches(subspaces, x)), z)

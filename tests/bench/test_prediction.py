@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from click.testing import CliRunner
+from nasbo.surrogates.transform import Scale
 
 from nasbo.bench.lookup import find_problem
 from nasbo.bench.prediction import (
@@ -25,7 +26,6 @@ from nasbo.cli import cli
 from nasbo.errors import NasboError
 from nasbo.history.data import Data
 from nasbo.space import load_space
-from nasbo.surrogates.transform import Scale
 
 
 class Normal:

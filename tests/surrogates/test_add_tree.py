@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from nasbo.surrogates.correlations import KernelName
+from nasbo.surrogates.exact import Conditioned
 
 from nasbo.history.data import Data
 from nasbo.space import Config, Space, load_space
 from nasbo.surrogates.add_tree import AddTreeGP
 from nasbo.surrogates.base import batches_of
-from nasbo.surrogates.correlations import KernelName
-from nasbo.surrogates.exact import Conditioned
 
 from .conftest import Observe
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from nasbo.surrogates.encoder import EncoderShape, FrozenEncoder, make_encoder
+from nasbo.tokens import Tokenizer
 
 from nasbo.history.data import Data
 from nasbo.space import Config, load_space
 from nasbo.surrogates.attention import AttentionGP, AttentionSettings, Training
 from nasbo.surrogates.base import FitError, as_batches, batches_of
-from nasbo.surrogates.encoder import EncoderShape, FrozenEncoder, make_encoder
-from nasbo.tokens import Tokenizer
 
 from .conftest import Observe
 

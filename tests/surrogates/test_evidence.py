@@ -7,13 +7,13 @@ import math
 import numpy as np
 import pytest
 import torch
-
-from nasbo.space import load_space
-from nasbo.surrogates.base import FitError
 from nasbo.surrogates.covariance import Table
 from nasbo.surrogates.evidence import JITTER, Evidence
 from nasbo.surrogates.kernel_posterior import Covariances
 from nasbo.surrogates.maximum import FAILED, maximise_density
+
+from nasbo.space import load_space
+from nasbo.surrogates.base import FitError
 from nasbo.surrogates.structured import StructuredGP
 
 

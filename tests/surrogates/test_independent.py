@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from nasbo.surrogates.pathwise import PosteriorDraw
 
 from nasbo.space import load_space
 from nasbo.surrogates.independent import IndependentGPs
-from nasbo.surrogates.pathwise import PosteriorDraw
 
 from .conftest import Observe
 

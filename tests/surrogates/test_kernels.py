@@ -6,7 +6,6 @@ import math
 
 import pytest
 import torch
-
 from nasbo.surrogates.kernels import matern
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from nasbo.surrogates.layout import Layout
 
 from nasbo.space import Subspace, load_space
-from nasbo.surrogates.layout import Layout
 
 SPACES = ["simulation", "svm", "xgboost", "cash", "nas_cifar10", "nas_cifar10_conditional"]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from nasbo.surrogates.marginal import JITTER, MAX_FIT_ROWS, Marginal, fit_rows
+from nasbo.surrogates.maximum import maximise_density
 from scipy.stats import multivariate_normal, norm
 
 from nasbo.space import load_space
 from nasbo.surrogates.base import FitError, batches_of
-from nasbo.surrogates.marginal import JITTER, MAX_FIT_ROWS, Marginal, fit_rows
-from nasbo.surrogates.maximum import maximise_density
 from nasbo.surrogates.one_hot import OneHotGP
 
 from .conftest import Observe

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from nasbo.surrogates.encoder import FrozenEncoder
 
 from nasbo.history.data import Data
 from nasbo.space import Config, load_space
 from nasbo.surrogates import structured
 from nasbo.surrogates.base import FitError, as_batches, batches_of
-from nasbo.surrogates.encoder import FrozenEncoder
 from nasbo.surrogates.structured import StructuredGP
 
 from .conftest import Observe

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from nasbo.surrogates.transform import (
     cut_depths,
     model_scale,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from nasbo.surrogates.marginal import JITTER
 from scipy.stats import multivariate_normal
 
 from nasbo.history.data import Data
@@ -15,7 +16,6 @@ from nasbo.space import Config, Space, load_space
 from nasbo.surrogates import tree as tree_module
 from nasbo.surrogates import tree_evidence
 from nasbo.surrogates.base import batches_of
-from nasbo.surrogates.marginal import JITTER
 from nasbo.surrogates.tree import TreeGP
 
 from .conftest import Observe

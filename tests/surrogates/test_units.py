@@ -7,14 +7,14 @@ import math
 import numpy as np
 import pytest
 import torch
-
-from nasbo.space import load_space
-from nasbo.surrogates import shared
 from nasbo.surrogates.covariance import Matern, Table, squared_distances
 from nasbo.surrogates.kernel_posterior import Covariances
 from nasbo.surrogates.kernels import Priors
 from nasbo.surrogates.layout import Layout
 from nasbo.surrogates.shared import SharedUnits, unit_columns
+
+from nasbo.space import load_space
+from nasbo.surrogates import shared
 from nasbo.surrogates.structured import StructuredGP
 
 SPACES = ["simulation", "svm", "cash", "nas_cifar10", "nas_cifar10_conditional"]

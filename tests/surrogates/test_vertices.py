@@ -6,9 +6,9 @@ import math
 
 import pytest
 import torch
+from nasbo.surrogates.slots import SlotFeatures
 
 from nasbo.space import Space, load_space
-from nasbo.surrogates.slots import SlotFeatures
 from nasbo.surrogates.vertices import ROOT, VertexTree
 
 

@@ -1,4 +1,4 @@
-"""A kernel matrix and standardised scores come in; exact Gaussian conditioning goes out."""
+"""Exact Gaussian conditioning on rows."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from nasbo.surrogates.base import FitError
-
 JITTERS = (0.0, 1e-6, 1e-5, 1e-4)
 MIN_VARIANCE = 1e-9
+
+
+class FitError(ArithmeticError):
+    """A surrogate could not be fitted: non-finite loss, non-PSD kernel, too few rows."""
 
 
 @dataclass(frozen=True)

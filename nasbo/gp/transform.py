@@ -1,4 +1,4 @@
-"""Scores come in; scores without the long tail of terrible configs go out.
+"""Output transforms: standardised scores without the long tail of terrible configs.
 
 Transforms that follow all scores drift as good configs pile up and lock a search in, so the
 strength of this one is decided by the initial design alone.

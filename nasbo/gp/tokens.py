@@ -1,18 +1,18 @@
-"""Subspaces and places in their unit cubes come in; padded token codes and values go out.
+"""Tokens of configs: padded codes and values of their parameters.
 
 Every active scalar of a config is one token (appendix B.1.1 of the AttnBO paper): the code of its
-name, the code of its parent's name (one table for both, 0 = no parent), its place in a list
+name, the code of its parent's name (one table for both, 0 = no parent), its position in a list
 (0 = a scalar), and its value in [0, 1]. Structural parameters are tokens like all others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from nasbo.gp.rows import Batches
 from nasbo.space import Parameter, Space, Subspace
 
 MAX_CACHED_SUBSPACES = 4096
@@ -23,7 +23,7 @@ class TokenCodes:
     """What the tokens of a subspace have in common for all its configs.
 
     Attributes:
-        names: 1-based place of each name in ``space.names``, shape (n_tokens,), int64.
+        names: 1-based index of each name in ``space.names``, shape (n_tokens,), int64.
         parents: code of the parent's name, 0 for a root, shape (n_tokens,), int64.
         dimensions: 0 for a scalar, 1, 2, ... in a list, shape (n_tokens,), int64.
         constants: values of the fixed tokens, 0 elsewhere, shape (n_tokens,), float64.
@@ -56,7 +56,7 @@ class TokenBatch:
 
 def tokenize(space: Space, subspace: Subspace) -> TokenCodes:
     """The codes of a subspace's tokens, in the order of its slots."""
-    code = {name: place for place, name in enumerate(space.names, start=1)} | {"": 0}
+    code = {name: at for at, name in enumerate(space.names, start=1)} | {"": 0}
     slots = subspace.slots
     constants = [slot.parameter.to_unit(slot.value) if slot.is_fixed else 0.0 for slot in slots]
     return TokenCodes(
@@ -65,7 +65,7 @@ def tokenize(space: Space, subspace: Subspace) -> TokenCodes:
         dimensions=torch.tensor([slot.index for slot in slots], dtype=torch.long),
         constants=torch.tensor(constants, dtype=torch.float64),
         free=torch.tensor(
-            [place for place, slot in enumerate(slots) if not slot.is_fixed], dtype=torch.long
+            [at for at, slot in enumerate(slots) if not slot.is_fixed], dtype=torch.long
         ),
     )
 
@@ -91,11 +91,6 @@ class Tokenizer:
         self.space = space
         self._codes: dict[int, TokenCodes] = {}
 
-    @property
-    def n_names(self) -> int:
-        """Size of the table of names, code 0 included."""
-        return len(self.space.names) + 1
-
     def codes(self, subspace: Subspace) -> TokenCodes:
         """The codes of a subspace of this tokenizer's space."""
         if subspace.index not in self._codes:
@@ -104,7 +99,7 @@ class Tokenizer:
             self._codes[subspace.index] = tokenize(self.space, subspace)
         return self._codes[subspace.index]
 
-    def batch(self, batches: Sequence[tuple[Subspace, Tensor]]) -> TokenBatch:
+    def batch(self, batches: Batches) -> TokenBatch:
         """Rows of several subspaces as one padded batch.
 
         Args:
@@ -132,7 +127,7 @@ class Tokenizer:
 
 
 def n_dimension_codes(space: Space) -> int:
-    """Size of the table of list places: the longest list that a config can have, and 0."""
+    """Size of the table of list positions: the longest list that a config can have, and 0."""
     return 1 + max((_longest_list(parameter) for parameter in space.parameters), default=0)
 
 

@@ -1,16 +1,15 @@
-"""A space comes in; columns, units and types go out, and configs of any subspaces as feature rows.
+"""Columns, units and types of a space, and feature rows of configs of any subspaces.
 
-A *column* is a parameter name with its place in a list; parameters of one name and range under
+A *column* is a parameter name with its position in a list; parameters of one name and range under
 different parents share it, since only one of them can be active. A *unit* is the set of parameters
 under one parent value, or one element of a repeated list; units with the same columns (but for the
-place in the list) are of one *type*, and so are units of unique names with the same ranges: x4 and
-x5 in [-1, 1] under two values of one choice often stand for the same thing. A *decision* is a
+position in the list) are of one *type*, and so are units of unique names with the same ranges: x4
+and x5 in [-1, 1] under two values of one choice often stand for the same thing. A *decision* is a
 structural parameter outside of lists; inside a list it belongs to its element's unit.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -18,12 +17,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from nasbo.gp.features import ONE_HOT, FeatureMap
+from nasbo.gp.rows import Batches, Rows
 from nasbo.space import Parameter, Slot, Space, Subspace, Value
 from nasbo.space.subspace import branch_below
 
 MAX_ONE_HOT_LEVELS = 12
 MAX_CACHED_SUBSPACES = 4096
-ONE_HOT = math.sqrt(0.5)  # two different choices are then at distance 1
 
 ColumnKey = tuple[str, int, tuple[Value, ...]]
 Range = tuple[str, float, float, bool, str]
@@ -44,7 +44,7 @@ class Column:
 
     @property
     def kind(self) -> tuple[str, tuple[Value, ...]]:
-        """What columns of different list places have in common."""
+        """What columns of different list positions have in common."""
         return self.name, self.values
 
 
@@ -58,31 +58,11 @@ class Unit:
 
 
 @dataclass(frozen=True)
-class Rows:
-    """Configs as features.
+class _Plan:
+    """What the rows of a subspace have in common: features and active groups, (n_groups,)."""
 
-    Attributes:
-        features: numbers as value - 0.5, choices one-hot times sqrt(0.5), 0 where inactive;
-            shape (n, n_features), float64.
-        active: 1 where a group exists: column 0 always, then units, then decisions;
-            shape (n, 1 + n_units + n_decisions), bool.
-    """
-
-    features: Tensor
+    features: FeatureMap
     active: Tensor
-
-
-@dataclass(frozen=True)
-class _Map:
-    """How the columns of ``x`` of one subspace fill a feature row."""
-
-    fixed: Tensor
-    active: Tensor
-    number_from: Tensor
-    number_to: Tensor
-    choice_from: Tensor
-    choice_start: Tensor
-    choice_top: Tensor
 
 
 @dataclass
@@ -97,7 +77,7 @@ class Layout:
 
     def __post_init__(self) -> None:
         self._column_of: dict[ColumnKey, int] = {}
-        self._maps: dict[int, _Map] = {}
+        self._plans: dict[int, _Plan] = {}
         self._ranges: list[Range] = []
         members: dict[tuple[str, int], list[int]] = {}
         for slot in _all_slots(self.space.parameters):
@@ -116,22 +96,33 @@ class Layout:
     def n_features(self) -> int:
         return sum(column.width for column in self.columns)
 
+    @property
+    def owners(self) -> list[int]:
+        """Number of the column that each feature belongs to."""
+        return [at for at, column in enumerate(self.columns) for _ in range(column.width)]
+
+    def unit_features(self, unit: int) -> list[int]:
+        """All features of a unit, column after column."""
+        columns = (self.columns[number] for number in self.units[unit].columns)
+        return [c.start + offset for c in columns for offset in range(c.width)]
+
+    def unit_scales(self, unit: int, scales: Sequence[int]) -> list[int]:
+        """One lengthscale per column of a unit as one per feature."""
+        columns = (self.columns[number] for number in self.units[unit].columns)
+        return [scale for scale, c in zip(scales, columns, strict=True) for _ in range(c.width)]
+
     def unit_gate(self, unit: int) -> int:
         """Column of ``Rows.active`` that says whether a unit exists."""
         return 1 + unit
 
     def decision_gate(self, decision: int) -> int:
-        """Column of ``Rows.active`` that says whether a decision (by its place) exists."""
+        """Column of ``Rows.active`` that says whether a decision (by its number) exists."""
         return 1 + len(self.units) + decision
 
-    def rows(self, batches: Sequence[tuple[Subspace, Tensor]]) -> Rows:
-        """Configs of several subspaces as features, differentiable in the numbers of ``x``.
-
-        Args:
-            batches: a subspace and its rows, shape (n_i, n_free_i) in the unit cube, each.
-        """
-        parts = [(self._map(subspace), x.to(torch.float64)) for subspace, x in batches]
-        features = torch.cat([_fill(plan, x) for plan, x in parts])
+    def rows(self, batches: Batches) -> Rows:
+        """Configs of several subspaces as features, differentiable in the numbers of ``x``."""
+        parts = [(self._plan(subspace), x.to(torch.float64)) for subspace, x in batches]
+        features = torch.cat([plan.features(x) for plan, x in parts])
         active = torch.cat([plan.active.expand(len(x), -1) for plan, x in parts])
         return Rows(features, active)
 
@@ -175,23 +166,15 @@ class Layout:
     def _column(self, slot: Slot) -> Column:
         return self.columns[self._column_of[slot.name, slot.index, _choices(slot.parameter)]]
 
-    def _map(self, subspace: Subspace) -> _Map:
-        if subspace.index not in self._maps:
-            if len(self._maps) >= MAX_CACHED_SUBSPACES:
-                self._maps.clear()
-            self._maps[subspace.index] = self._build_map(subspace)
-        return self._maps[subspace.index]
-
-    def _build_map(self, subspace: Subspace) -> _Map:
-        free = [(at, slot, self._column(slot)) for at, slot in enumerate(subspace.free)]
-        numbers = [(at, column.start) for at, _, column in free if not column.values]
-        choices = [(at, c.start, c.width - 1) for at, _, c in free if c.values]
-        return _Map(
-            self._fixed_features(subspace),
-            self._active_gates(subspace),
-            *(torch.tensor(part, dtype=torch.long) for part in _columns_of(numbers, 2)),
-            *(torch.tensor(part, dtype=torch.long) for part in _columns_of(choices, 3)),
-        )
+    def _plan(self, subspace: Subspace) -> _Plan:
+        if subspace.index not in self._plans:
+            if len(self._plans) >= MAX_CACHED_SUBSPACES:
+                self._plans.clear()
+            free = [self._column(slot) for slot in subspace.free]
+            columns = [(column.start, len(column.values)) for column in free]
+            features = FeatureMap(self._fixed_features(subspace), columns)
+            self._plans[subspace.index] = _Plan(features, self._active_gates(subspace))
+        return self._plans[subspace.index]
 
     def _fixed_features(self, subspace: Subspace) -> Tensor:
         features = np.zeros(self.n_features)
@@ -215,20 +198,6 @@ class Layout:
             else:
                 active[self.unit_gate(self._unit_of[slot.branch, slot.index])] = True
         return torch.from_numpy(active)
-
-
-def _fill(plan: _Map, x: Tensor) -> Tensor:
-    features = plan.fixed.expand(len(x), -1).index_copy(
-        1, plan.number_to, x[:, plan.number_from] - 0.5
-    )
-    if len(plan.choice_from):
-        levels = (x[:, plan.choice_from].detach() * plan.choice_top).round().long()
-        features = features.scatter(1, plan.choice_start + levels, ONE_HOT)
-    return features
-
-
-def _columns_of(rows: Sequence[tuple[int, ...]], n: int) -> list[list[int]]:
-    return [[row[at] for row in rows] for at in range(n)]
 
 
 def _choices(parameter: Parameter) -> tuple[Value, ...]:

@@ -1,4 +1,4 @@
-"""Feature rows come in; covariances of configs whose units are compared with themselves go out."""
+"""Kernel of units that are compared with themselves alone."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nasbo.surrogates.covariance import Array, Matern, Pull, Table
-from nasbo.surrogates.pairs import PairTerm, grouped_distances
+from nasbo.gp.kernel_sum import Array, Pull
+from nasbo.gp.kernels import Matern
+from nasbo.gp.pairs import PairTerm, grouped_distances
+from nasbo.gp.rows import Rows
 
 
 class SingleUnit(NamedTuple):
@@ -16,9 +18,9 @@ class SingleUnit(NamedTuple):
 
     Attributes:
         columns: features of the unit.
-        scales: place of the log lengthscale of each feature.
-        weight: place of the log weight.
-        gate: column of ``Table.active`` that says whether the unit exists.
+        scales: index of the log lengthscale of each feature.
+        weight: index of the log weight.
+        gate: column of ``Rows.active`` that says whether the unit exists.
         is_smooth: whether any feature is a number, so that there is a gradient.
     """
 
@@ -44,24 +46,22 @@ class SingleUnits:
         self._weights = np.array([unit.weight for unit in units])
         self.gates = np.array([unit.gate for unit in units])
 
-    def against(self, theta: Array, seen: Table) -> FixedUnits:
+    def against(self, theta: Array, seen: Rows) -> FixedUnits:
         """The kernel under some hyperparameters, against some rows."""
         scales = np.exp(-theta[self._scales]) * self._real
         return FixedUnits(self, scales, np.exp(theta[self._weights]), seen)
 
-    def pair_terms(self, rows: Table) -> list[PairTerm]:
+    def pair_terms(self, rows: Rows) -> list[PairTerm]:
         """The pairs of rows in which each unit is active, for the fit."""
-        n = len(rows.features)
-        terms = []
+        n, terms = rows.n, []
         for unit in self.units:
-            members = np.flatnonzero(rows.active[:, unit.gate])
+            members = np.flatnonzero(rows.gates[:, unit.gate])
             if not len(members):
                 continue
             upper_i, upper_j = np.triu_indices(len(members))
             left, right = members[upper_i], members[upper_j]
-            scales, groups = np.unique(unit.scales, return_inverse=True)
-            values = rows.features[:, unit.columns]
-            distances = grouped_distances(values, left, right, groups, len(scales))
+            values = rows.values[:, unit.columns]
+            distances, scales = grouped_distances(values, left, right, unit.scales)
             terms.append(PairTerm(left * n + right, distances, scales, unit.weight))
         return terms
 
@@ -76,21 +76,21 @@ class FixedUnits:
         seen: the rows.
     """
 
-    def __init__(self, kernel: SingleUnits, scales: Array, weights: Array, seen: Table) -> None:
+    def __init__(self, kernel: SingleUnits, scales: Array, weights: Array, seen: Rows) -> None:
         self._kernel, self._scales, self._weights = kernel, scales, weights
-        active = seen.active[:, kernel.gates].T
+        active = seen.gates[:, kernel.gates].T
         self._is_present = active.any(1)
         self._gate = active * weights[:, None]
-        self._far = seen.features.T[kernel.columns] * scales[:, :, None]
+        self._far = seen.values.T[kernel.columns] * scales[:, :, None]
         self._lengths = np.einsum("kwm,kwm->km", self._far, self._far)
 
-    def gram(self, rows: Table) -> tuple[Array, Pull]:
+    def gram(self, rows: Rows) -> tuple[Array, Pull]:
         """Covariances, shape (n, m)."""
         kernel = self._kernel
-        active = rows.active[:, kernel.gates]
+        active = rows.gates[:, kernel.gates]
         units = np.flatnonzero(active.any(0) & self._is_present)
         scales, far = self._scales[units], self._far[units]
-        near = rows.features.T[kernel.columns[units]] * scales[:, :, None]
+        near = rows.values.T[kernel.columns[units]] * scales[:, :, None]
         squared = np.matmul(near.transpose(0, 2, 1), far)
         squared *= -2.0
         squared += np.einsum("kwn,kwn->kn", near, near)[:, :, None]
@@ -111,6 +111,6 @@ class FixedUnits:
 
         return K, pull
 
-    def diagonal(self, rows: Table) -> tuple[Array, Pull]:
+    def diagonal(self, rows: Rows) -> tuple[Array, Pull]:
         """Variances, shape (n,); they do not depend on the features."""
-        return rows.active[:, self._kernel.gates] @ self._weights, lambda *_: None
+        return rows.gates[:, self._kernel.gates] @ self._weights, lambda *_: None

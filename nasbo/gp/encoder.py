@@ -1,4 +1,4 @@
-"""Token batches come in; one vector per config goes out, by a Transformer over its parameters."""
+"""Transformer encoder of configs as tokens."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ import itertools
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from nasbo.space import Space, Subspace
-from nasbo.surrogates.base import Batches
-from nasbo.tokens import TokenBatch, Tokenizer, n_dimension_codes
+from nasbo.gp.tokens import TokenBatch, n_dimension_codes
+from nasbo.space import Space
 
 Embedding = Literal["structure", "none"]
 Pooling = Literal["mean", "token"]
@@ -122,56 +120,6 @@ def make_encoder(space: Space, shape: EncoderShape, seed: int, dtype: torch.dtyp
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return Encoder(len(space.names) + 1, n_dimension_codes(space), shape, dtype)
-
-
-FROZEN_SAMPLE = 256
-_FROZEN_SEED = 0
-
-
-class FrozenEncoder:
-    """A small encoder that is never trained: a fixed map from configs to standardised features.
-
-    Training an encoder on the few results of one search overfits within a few steps; a fixed one
-    with a fitted kernel weight can only be ignored. It is a function of the space alone.
-    """
-
-    def __init__(
-        self, space: Space, embedding: Embedding = "structure", pooling: Pooling = "mean"
-    ) -> None:
-        shape = EncoderShape(
-            embedding_width=4,
-            n_blocks=2,
-            inner=32,
-            hidden=(),
-            output=12,
-            embedding=embedding,
-            pooling=pooling,
-        )
-        self.n_features = shape.output
-        self.encoder = make_encoder(space, shape, _FROZEN_SEED, torch.float32).requires_grad_(False)
-        self._tokenizer = Tokenizer(space)
-        features = self.encoder(self._tokenizer.batch(_sample(space))).double()
-        self._mean, self._sd = features.mean(0), features.std(0).clamp_min(1e-9)
-
-    def __call__(self, batches: Batches) -> Tensor:
-        """Features of configs, shape (n, n_features), float64, differentiable."""
-        features: Tensor = self.encoder(self._tokenizer.batch(batches)).double()
-        return (features - self._mean) / self._sd
-
-    def attention_map(self, subspace: Subspace, x: Tensor) -> Tensor:
-        """Attention among the tokens of the config at ``x``, (n_free,): (n_tokens, n_tokens)."""
-        return self.encoder.attention_map(self._tokenizer.batch([(subspace, x[None])]))[0]
-
-
-def _sample(space: Space) -> Batches:
-    rng = np.random.default_rng(_FROZEN_SEED)
-    n_subspaces = min(space.n_subspaces, 64)
-    each = max(1, FROZEN_SAMPLE // n_subspaces)
-    if space.n_subspaces == n_subspaces:
-        chosen = list(space.subspaces())
-    else:
-        chosen = [space.random_subspace(rng) for _ in range(n_subspaces)]
-    return [(subspace, torch.from_numpy(subspace.sample(each, rng))) for subspace in chosen]
 
 
 def _perceptron(widths: tuple[int, ...], dtype: torch.dtype) -> nn.Sequential:

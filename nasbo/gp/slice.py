@@ -1,4 +1,4 @@
-"""A log density comes in; draws from it by slice sampling go out."""
+"""Slice sampling from a log density."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Feature rows come in; covariances of configs whose units are compared with each other go out."""
+"""Kernel of units that are compared with all others of their type."""
 
 from __future__ import annotations
 
@@ -9,18 +9,16 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 
-from nasbo.surrogates.covariance import Array, Matern, Pull, Table, squared_distances
-from nasbo.surrogates.kernels import Priors, lengthscale_mean
-from nasbo.surrogates.layout import Layout
-from nasbo.surrogates.pairs import PairTerm, Sharing, grouped_distances
-
-Places = NDArray[np.intp]
+from nasbo.gp.kernel_sum import Array, Pull
+from nasbo.gp.kernels import ALL, Matern
+from nasbo.gp.layout import Layout
+from nasbo.gp.pairs import Indices, PairTerm, Sharing, grouped_distances
+from nasbo.gp.priors import Priors
+from nasbo.gp.rows import Rows
 
 MAX_PAIRS = 1 << 19
 """From so many pairs of units on, they are not listed: that bounds memory and time."""
-ALL = slice(None)
 MIN_REPEATED = 256
 """From so many units on, equal ones are looked for."""
 UNIT_LENGTHSCALE_SD = 1.0
@@ -41,9 +39,9 @@ class SharedFeatures(NamedTuple):
     """
 
     values: Array
-    which: Places
-    unit: Places
-    row: Places
+    which: Indices
+    unit: Indices
+    row: Indices
     n: int
 
     @property
@@ -52,7 +50,7 @@ class SharedFeatures(NamedTuple):
         return len(self.which) == len(self.values)
 
     @property
-    def starts(self) -> tuple[Places, Places]:
+    def starts(self) -> tuple[Indices, Indices]:
         """The rows that have any unit, and where the units of each begin."""
         rows, starts = np.unique(self.row, return_index=True)
         return rows, starts
@@ -67,50 +65,50 @@ class SharedUnits:
 
     def __init__(self, layout: Layout, units: Sequence[int], priors: Priors, weight: float) -> None:
         self.members = tuple(units)
-        self.columns = np.array([unit_columns(layout, unit) for unit in units])
-        self._places = np.array([layout.units[unit].index for unit in units], dtype=np.float64)
+        self.columns = np.array([layout.unit_features(unit) for unit in units])
+        self._positions = np.array([layout.units[unit].index for unit in units], dtype=np.float64)
         self._gates = np.array([layout.unit_gate(unit) for unit in units])
         n = len(layout.units[units[0]].columns)
-        scales = priors.add(n, lengthscale_mean(n), UNIT_LENGTHSCALE_SD)
-        self._scales = np.array(per_feature(layout, units[0], scales))
+        scales = priors.add_lengthscales(n, UNIT_LENGTHSCALE_SD)
+        self._scales = np.array(layout.unit_scales(units[0], scales))
         (self._weight,) = priors.add(1, weight, 1.0)
         (self._sharing,) = priors.add(1, 0.0, 1.5)
         (self._reach,) = priors.add(1, math.log(3.0), 1.0)
 
-    def features(self, rows: Table) -> SharedFeatures:
+    def features(self, rows: Rows) -> SharedFeatures:
         """The active units of this type, row after row."""
-        row, unit = np.nonzero(rows.active[:, self._gates])
-        values = rows.features[row[:, None], self.columns[unit]]
+        row, unit = np.nonzero(rows.gates[:, self._gates])
+        values = rows.values[row[:, None], self.columns[unit]]
         which = np.arange(len(row))
         if len(row) >= MIN_REPEATED:
             first, others = _distinct(values)
             if len(first) < len(row):
                 values, which = values[first], others
-        return SharedFeatures(values, which, unit, row, len(rows.features))
+        return SharedFeatures(values, which, unit, row, rows.n)
 
-    def against(self, theta: Array, seen: Table) -> FixedPairs:
+    def against(self, theta: Array, seen: Rows) -> FixedPairs:
         """The kernel under some hyperparameters, against some rows."""
         return FixedPairs(self, np.exp(-theta[self._scales]), self.relation(theta), seen)
 
-    def pair_terms(self, rows: Table) -> list[PairTerm]:
+    def pair_terms(self, rows: Rows) -> list[PairTerm]:
         """The pairs of active units of rows i <= j, for the fit."""
         units = self.features(rows)
         row, unit = units.row, units.unit
         left, right = np.nonzero(row[:, None] <= row[None, :])
         if not len(left):
             return []
-        place = self._places[unit]
+        position = self._positions[unit]
         same = (unit[left] == unit[right]).astype(np.float64)
-        gap = np.abs(place[left] - place[right])
-        scales, groups = np.unique(self._scales, return_inverse=True)
-        distances = grouped_distances(units.values[units.which], left, right, groups, len(scales))
+        gap = np.abs(position[left] - position[right])
+        values = units.values[units.which]
+        distances, scales = grouped_distances(values, left, right, self._scales)
         sharing = Sharing(same, gap, self._sharing, self._reach)
         cells = row[left] * units.n + row[right]
         return [PairTerm(cells, distances, scales, self._weight, sharing)]
 
     def relation(self, theta: Array) -> Array:
         """R under some hyperparameters, shape (n_units, n_units)."""
-        gap = np.abs(self._places[:, None] - self._places[None])
+        gap = np.abs(self._positions[:, None] - self._positions[None])
         rho = 1.0 / (1.0 + math.exp(-theta[self._sharing]))
         near = np.exp(-gap / math.exp(theta[self._reach]))
         relation: Array = (1.0 - rho) * np.eye(len(gap)) + rho * near
@@ -127,7 +125,7 @@ class FixedPairs:
         seen: the rows.
     """
 
-    def __init__(self, kernel: SharedUnits, scales: Array, relation: Array, seen: Table) -> None:
+    def __init__(self, kernel: SharedUnits, scales: Array, relation: Array, seen: Rows) -> None:
         self._kernel, self._scales, self._relation = kernel, scales, relation
         self._seen = kernel.features(seen)
         self._far = self._seen.values * scales
@@ -135,7 +133,7 @@ class FixedPairs:
         self._relation_seen = relation[:, self._seen.unit]
         self._is_distinct = len(self._far) == len(self._seen.which)
 
-    def gram(self, rows: Table) -> tuple[Array, Pull]:
+    def gram(self, rows: Rows) -> tuple[Array, Pull]:
         """Covariances, shape (n, m)."""
         left = self._kernel.features(rows)
         near = left.values * self._scales
@@ -154,11 +152,11 @@ class FixedPairs:
                 by_features[row[:, None], self._kernel.columns[unit]] += 2.0 * moved * self._scales
 
         if len(left.row) * len(self._seen.row) > MAX_PAIRS:
-            return self._sum_by_place(matern.values, left), pull
+            return self._sum_by_value(matern.values, left), pull
         pairs = self._spread(matern.values, left) * self._relation_seen[left.unit]
         return self._sum_by_row(pairs, left), pull
 
-    def diagonal(self, rows: Table) -> tuple[Array, Pull]:
+    def diagonal(self, rows: Rows) -> tuple[Array, Pull]:
         """Variances, shape (n,)."""
         left, relation = self._kernel.features(rows), self._relation
         own = np.bincount(left.row, relation.diagonal()[left.unit], left.n)
@@ -199,7 +197,7 @@ class FixedPairs:
         K[rows[:, None], self._others] = pairs
         return K
 
-    def _sum_by_place(self, distinct: Array, left: SharedFeatures) -> Array:
+    def _sum_by_value(self, distinct: Array, left: SharedFeatures) -> Array:
         """The same from distinct pairs, (d, e), where there are too many pairs to hold.
 
         For each unit of the type, what its distinct values have in common with each seen row
@@ -223,8 +221,17 @@ class FixedPairs:
         return scipy.sparse.vstack(parts, format="csr")
 
 
-def _pairs_within(row: Places) -> tuple[Places, Places]:
-    """Places of all pairs of different units of the same row, each pair once."""
+def squared_distances(left: Array, right: Array) -> Array:
+    """Squared distances of (n, d) and (m, d): (n, m), none below 0."""
+    squared = left @ right.T
+    squared *= -2.0
+    squared += np.einsum("nd,nd->n", left, left)[:, None]
+    squared += np.einsum("md,md->m", right, right)
+    return np.maximum(squared, 0.0, out=squared)
+
+
+def _pairs_within(row: Indices) -> tuple[Indices, Indices]:
+    """Indices of all pairs of different units of the same row, each pair once."""
     _, counts = np.unique(row, return_counts=True)
     if not len(counts) or counts.max() == 1:
         return np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp)
@@ -238,21 +245,9 @@ def _pairs_within(row: Places) -> tuple[Places, Places]:
     return np.concatenate(firsts), np.concatenate(seconds)
 
 
-def _distinct(values: Array) -> tuple[Places, Places]:
-    """Place of one unit of each kind, shape (d,), and which of them each unit is, shape (k,)."""
+def _distinct(values: Array) -> tuple[Indices, Indices]:
+    """Index of one unit of each kind, shape (d,), and which of them each unit is, shape (k,)."""
     # Irrational factors give different units different sums: one sort instead of many.
     factors = np.sqrt(np.arange(2.0, 2.0 + values.shape[1]) * 1.7320508 + 0.1234567)
     _, first, which = np.unique(values @ factors, return_index=True, return_inverse=True)
     return first, which
-
-
-def unit_columns(layout: Layout, unit: int) -> list[int]:
-    """All features of a unit, column after column."""
-    columns = (layout.columns[number] for number in layout.units[unit].columns)
-    return [c.start + offset for c in columns for offset in range(c.width)]
-
-
-def per_feature(layout: Layout, unit: int, scales: Sequence[int]) -> list[int]:
-    """One lengthscale per column as one per feature."""
-    columns = (layout.columns[number] for number in layout.units[unit].columns)
-    return [scale for scale, c in zip(scales, columns, strict=True) for _ in range(c.width)]
