@@ -7,6 +7,7 @@ several times as much as the sums.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any, Protocol
 
 import numpy as np
@@ -70,7 +71,9 @@ class KernelSum:
         """Covariances of rows with those that stay, shape (n, m)."""
         starts = range(0, max(rows.n, 1), CHUNK)
         parts = [rows.take(slice(start, start + CHUNK)) for start in starts]
-        return np.concatenate([_total([f.gram(part)[0] for f in self._fixed]) for part in parts])
+        return np.concatenate(
+            [reduce(np.add, (f.gram(part)[0] for f in self._fixed)) for part in parts]
+        )
 
     def marginals(self, rows: Rows, conditioned: Conditioned) -> tuple[Tensor, Tensor]:
         """Posterior mean and variance, shape (n,) each, differentiable in the features."""
@@ -81,10 +84,10 @@ class KernelSum:
         """Mean and variance, shape (n,) each, and the way back to the features."""
         grams = [fixed.gram(rows) for fixed in self._fixed]
         diagonals = [fixed.diagonal(rows) for fixed in self._fixed]
-        cross = _total([K for K, _ in grams])
+        cross = reduce(np.add, (K for K, _ in grams))
         factor, alpha = conditioned.factor.numpy(), conditioned.alpha.numpy()
         solved = _solve(factor, cross.T)
-        raw = _total([v for v, _ in diagonals]) - np.einsum("nm,nm->m", solved, solved)
+        raw = reduce(np.add, (v for v, _ in diagonals)) - np.einsum("nm,nm->m", solved, solved)
 
         def back(by_mean: Array, by_variance: Array) -> Array:
             by_variance = np.where(raw > MIN_VARIANCE, by_variance, 0.0)
@@ -113,13 +116,6 @@ class _Moments(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         by_mean, by_variance = (gradient.numpy() for gradient in gradients)
         return torch.from_numpy(ctx.back(by_mean, by_variance)), None, None, None
-
-
-def _total(parts: Sequence[Array]) -> Array:
-    total = parts[0].copy()
-    for part in parts[1:]:
-        total += part
-    return total
 
 
 def _solve(factor: Array, right: Array, is_transposed: bool = False) -> Array:

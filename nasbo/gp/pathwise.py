@@ -18,15 +18,7 @@ N_WAVES = 256
 
 
 class DrawableGP(Protocol):
-    """A GP on the parameters of one subspace.
-
-    Attributes:
-        map: rows to features.
-        kernel: on the features, Matérn-5/2.
-        theta: hyperparameters, shape (p,).
-        noise: index of the log noise variance.
-        seen: features of the rows it learned from, and what it knows of them; ``None`` before.
-    """
+    """A GP with a Matérn-5/2 kernel; ``noise`` is the index of its log noise variance."""
 
     map: ParameterFeatures
     kernel: ARDKernel
@@ -34,7 +26,8 @@ class DrawableGP(Protocol):
     noise: int
 
     @property
-    def seen(self) -> tuple[Tensor, Conditioned] | None: ...
+    def seen(self) -> tuple[Tensor, Conditioned] | None:
+        """Features of the rows that were learned from, and the factors; ``None`` before."""
 
 
 class PosteriorDraw:

@@ -73,14 +73,6 @@ class _Solved:
         return product
 
 
-@dataclass(frozen=True)
-class _Weights:
-    """Posterior of the weights: mean, shape (d,), and covariance, shape (d, d)."""
-
-    mean: Array
-    covariance: Array
-
-
 class TreeEvidence(NegativeLogPosterior):
     """Negative log posterior density of the hyperparameters.
 
@@ -113,7 +105,7 @@ class TreeEvidence(NegativeLogPosterior):
         value = 0.5 * sum(a @ r for a, r in zip(alphas, residuals, strict=True))
         value += 0.5 * weights @ weights + np.log(factor.diagonal()).sum()
         value += sum(one.half_log_determinant for one in solved)
-        by_z, by_noise = self._add_gradient(gradient, solved, alphas, _Weights(weights, covariance))
+        by_z, by_noise = self._add_gradient(gradient, solved, alphas, (weights, covariance))
         if raw.requires_grad:
             (slope,) = torch.autograd.grad(raw, hyper, torch.from_numpy(by_z * sds))
             gradient += slope.numpy()
@@ -135,18 +127,18 @@ class TreeEvidence(NegativeLogPosterior):
         gradient: Array,
         solved: Sequence[_Solved],
         alphas: Sequence[Array],
-        weights: _Weights,
+        weights: tuple[Array, Array],
     ) -> tuple[Array, float]:
         """Add the likelihood's gradient; its derivative by z, (n, d), and by the noise is left.
 
         With C the covariance of all rows (eq. 4), the derivative by C is (C^-1 - a a') / 2 with
         a = C^-1 y. Only its blocks of one leaf are needed, and those C^-1 has in closed form:
-        M^-1 - M^-1 Z' (weights' covariance) Z M^-1.
+        M^-1 - M^-1 Z' (weights' covariance) Z M^-1. ``weights`` are their mean and covariance.
         """
-        by_noise, by_z = 0.0, []
+        by_noise, by_z, (mean, covariance) = 0.0, [], weights
         for one, alpha in zip(solved, alphas, strict=True):
-            spread = one.z @ weights.covariance
-            by_z.append(spread - np.outer(alpha, weights.mean))
+            spread = one.z @ covariance
+            by_z.append(spread - np.outer(alpha, mean))
             if one.kernel is None:
                 trace = len(alpha) * one.inverse - (spread * one.z).sum() - alpha @ alpha
                 by_noise += 0.5 * float(trace)
@@ -154,6 +146,6 @@ class TreeEvidence(NegativeLogPosterior):
             by_cell = 0.5 * (one.inverse - spread @ one.z.T - np.outer(alpha, alpha))
             by_noise += float(np.trace(by_cell))
             one.kernel.add_gradient(gradient, by_cell.ravel())
-        by_variance = 0.5 * (1.0 - weights.covariance.diagonal() - weights.mean**2)
+        by_variance = 0.5 * (1.0 - covariance.diagonal() - mean**2)
         np.add.at(gradient, self._variances, by_variance)
         return np.concatenate(by_z), by_noise

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from nasbo.gp.features import ParameterFeatures
 from nasbo.gp.kernels import ARDKernel, KernelName
 from nasbo.gp.rows import Batches, as_batches
 from nasbo.space import Space, Subspace
-from nasbo.surrogates.base import KernelGP
+from nasbo.surrogates.base import GP, KernelGP
 from nasbo.surrogates.vertices import ROOT, Key, Path, VertexTree
 
 Array = NDArray[np.float64]
@@ -102,7 +101,7 @@ class AddTreeGP(KernelGP):
 
     def condition(self, subspaces: list[Subspace], x: list[Array], z: Tensor) -> None:
         """Take in rows; the factors of the parts that belong together are made when needed."""
-        self._subspaces, self._x, self._z = subspaces, x, z
+        self._data = subspaces, x, z
         paths = [self._path(subspace) for subspace in subspaces]
         self._component_of = _components(paths)
         self._row_component = [self._component_of[next(iter(path))] for path in paths]
@@ -134,14 +133,7 @@ class AddTreeGP(KernelGP):
         return part.conditioned.joint(self.gram(self.theta, rows, part.seen), K)
 
     def with_pending(self, subspaces: Sequence[Subspace], x: Sequence[Array]) -> Self:
-        if not subspaces:
-            return self
-        extended = copy.copy(self)
-        with torch.no_grad():
-            mean, _ = self.posteriors(as_batches(subspaces, x))
-        z = torch.cat([self._z, mean])
-        extended.condition([*self._subspaces, *subspaces], [*self._x, *x], z)
-        return extended
+        return GP.with_pending(self, subspaces, x)
 
     def vertex_posterior(self, key: Key, x: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and variance of one vertex' share of the score.
@@ -192,13 +184,12 @@ class AddTreeGP(KernelGP):
 
     def _part(self, related: frozenset[int]) -> _Part:
         if related not in self._parts:
+            subspaces, x, z = self._data
             rows = [at for at, c in enumerate(self._row_component) if c in related]
-            seen = self.features(
-                as_batches([self._subspaces[at] for at in rows], [self._x[at] for at in rows])
-            )
+            seen = self.features(as_batches([subspaces[at] for at in rows], [x[at] for at in rows]))
             with torch.no_grad():
                 K = self.noisy(self.gram(self.theta, seen, seen))
-                self._parts[related] = _Part(seen, Conditioned.on(K, self._z[rows]))
+                self._parts[related] = _Part(seen, Conditioned.on(K, z[rows]))
         return self._parts[related]
 
 

@@ -67,6 +67,7 @@ class GP(Surrogate):
     """A GP on standardised scores; ``is_straightened`` says whether skewed ones are transformed."""
 
     is_straightened = False
+    _data: tuple[list[Subspace], list[Array], Tensor]
 
     def fit(self, data: Data) -> None:
         y = np.asarray(data.scores, dtype=np.float64)
@@ -81,12 +82,27 @@ class GP(Surrogate):
     def learn(self, subspaces: list[Subspace], x: list[Array], z: Tensor) -> None:
         """Learn from scores, shape (n,), that are standardised already."""
 
+    @abstractmethod
+    def condition(self, subspaces: list[Subspace], x: list[Array], z: Tensor) -> None:
+        """Take in rows and scores, shape (n,), under the present hyperparameters."""
+
     def best_mean(self, observed: Batches) -> float:
         """The largest posterior mean over the observed rows."""
         return float(self.posteriors(observed)[0].max())
 
     def incumbent(self) -> float:
         return self._incumbent
+
+    def with_pending(self, subspaces: Sequence[Subspace], x: Sequence[Array]) -> Self:
+        """Condition anew on all rows, ``_data``: for models of several matrices."""
+        if not subspaces:
+            return self
+        extended = copy.copy(self)
+        seen, rows, z = self._data
+        with torch.no_grad():
+            mean, _ = self.posteriors(as_batches(subspaces, x))
+        extended.condition([*seen, *subspaces], [*rows, *x], torch.cat([z, mean]))
+        return extended
 
 
 class ExactGP(GP):
@@ -111,6 +127,9 @@ class ExactGP(GP):
     def noisy(self, K: Tensor) -> Tensor:
         """A kernel matrix, shape (n, n), with the noise on its diagonal."""
         return K + self.noise_variance() * torch.eye(len(K), dtype=K.dtype)
+
+    def condition(self, subspaces: list[Subspace], x: list[Array], z: Tensor) -> None:
+        self.condition_on(self.features(as_batches(subspaces, x)), z)
 
     def condition_on(self, rows: Any, z: Tensor) -> None:
         """Take in the features and scores, shape (n,), of all rows."""
@@ -183,7 +202,3 @@ class KernelGP(ExactGP):
         return DenseEvidence(
             lambda theta: self.gram(theta, rows, rows), some, self.priors, self.noise
         )
-
-    def condition(self, subspaces: list[Subspace], x: list[Array], z: Tensor) -> None:
-        """Take in rows and scores, shape (n,), under the present hyperparameters ``theta``."""
-        self.condition_on(self.features(as_batches(subspaces, x)), z)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -71,11 +71,18 @@ class IndependentGPs(GP):
     def learn(self, subspaces: list[Subspace], x: list[Array], z: Tensor) -> None:
         """Let each subspace's GP learn from its own rows."""
         self._models = {}
+        self._take(self._learn, subspaces, x, z)
+
+    def condition(self, subspaces: list[Subspace], x: list[Array], z: Tensor) -> None:
+        self._models = {index: copy.copy(model) for index, model in self._models.items()}
+        self._take(SubspaceGP.condition, subspaces, x, z)
+
+    def _take(self, learn: Learn, subspaces: list[Subspace], x: list[Array], z: Tensor) -> None:
+        self._data = subspaces, x, z
         for index, rows in by_subspace(subspaces).items():
             here = [subspaces[at] for at in rows]
-            model = self._fresh(here[0])
-            self._learn(model, here, [x[at] for at in rows], z[rows])
-            self._models[index] = model
+            self._models[index] = self.model(here[0])
+            learn(self._models[index], here, [x[at] for at in rows], z[rows])
 
     def model(self, subspace: Subspace) -> SubspaceGP:
         """The GP of a subspace; one that has learned nothing where there were no rows."""
@@ -91,21 +98,6 @@ class IndependentGPs(GP):
         batches, order = gathered(batches)
         means, blocks = zip(*(self._joint(s, x) for s, x in batches), strict=True)
         return torch.cat(means)[order], torch.block_diag(*blocks)[order][:, order]
-
-    def with_pending(self, subspaces: Sequence[Subspace], x: Sequence[Array]) -> IndependentGPs:
-        if not subspaces:
-            return self
-        extended = copy.copy(self)
-        extended._models = dict(self._models)
-        for index, indices in by_subspace(subspaces).items():
-            here, rows = [subspaces[at] for at in indices], [x[at] for at in indices]
-            if (model := self._models.get(index)) is not None:
-                extended._models[index] = model.with_pending(here, rows)
-                continue
-            fresh = self._fresh(here[0])
-            fresh.condition(here, rows, torch.zeros(len(rows), dtype=torch.float64))
-            extended._models[index] = fresh
-        return extended
 
     def _fresh(self, subspace: Subspace) -> SubspaceGP:
         return SubspaceGP(self.space, subspace, self._kernel)

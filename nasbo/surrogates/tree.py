@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -83,12 +82,18 @@ class TreeGP(GP):
         self.kernels: dict[int, LeafKernel] = {}
         for subspace in space.subspaces() if space.is_listable else ():
             if columns := self.design.own_columns(subspace):
-                self.kernels[subspace.index] = self._leaf_kernel(subspace, columns)
+                own = ParameterFeatures([subspace.free[column].parameter for column in columns])
+                ard = ARDKernel.add_to(self.priors, own.owners, -math.log(3.0), kernel)
+                self.kernels[subspace.index] = LeafKernel(columns, own, ard)
 
     def learn(self, subspaces: list[Subspace], x: list[Array], z: Tensor) -> None:
         """Find the hyperparameters by MAP and the posterior of weights and leaves."""
         self._take(subspaces, x, z)
         self.theta = torch.from_numpy(maximise_density(self.evidence(), self.priors))
+        self.condition(subspaces, x, z)
+
+    def condition(self, subspaces: list[Subspace], x: list[Array], z: Tensor) -> None:
+        self._take(subspaces, x, z)
         with torch.no_grad():
             self._state = self._solve(self.theta)
 
@@ -139,7 +144,7 @@ class TreeGP(GP):
         batches, order = gathered(batches)
         z, extra = self._design_rows(batches)
         parts = z.split([len(x) for _, x in batches])
-        leaves = [self._leaf_joint(s, x, p) for (s, x), p in zip(batches, parts, strict=True)]
+        leaves = [self._leaf_posterior(*b, p, True) for b, p in zip(batches, parts, strict=True)]
         means, blocks, paths = zip(*leaves, strict=True)
         t = torch.cat(paths)
         root = torch.linalg.solve_triangular(self._state.factor, t.T, upper=False)
@@ -149,23 +154,12 @@ class TreeGP(GP):
 
     def best_rows(self, subspace: Subspace, n: int = 3) -> list[Array]:
         """The rows of a leaf with the largest scores, best first."""
-        rows = [at for at, seen in enumerate(self._subspaces) if seen.index == subspace.index]
-        order = sorted(rows, key=lambda at: -float(self._y[at]))
-        return [self._x[at] for at in order[:n]]
-
-    def with_pending(self, subspaces: Sequence[Subspace], x: Sequence[Array]) -> TreeGP:
-        if not subspaces:
-            return self
-        extended = copy.copy(self)
-        with torch.no_grad():
-            rows = [(s, torch.from_numpy(row[None])) for s, row in zip(subspaces, x, strict=True)]
-            y = torch.cat([self._y, self.posteriors(rows)[0]])
-            extended._take([*self._subspaces, *subspaces], [*self._x, *x], y)
-            extended._state = extended._solve(self.theta)
-        return extended
+        subspaces, x, y = self._data
+        rows = by_subspace(subspaces).get(subspace.index, [])
+        return [x[at] for at in sorted(rows, key=lambda at: -float(y[at]))[:n]]
 
     def _take(self, subspaces: list[Subspace], x: list[Array], y: Tensor) -> None:
-        self._subspaces, self._x, self._y = subspaces, x, y
+        self._data = subspaces, x, y
         self._table = self.design.table(subspaces)
         self._rows: dict[int, tuple[Subspace, Tensor, Tensor]] = {}
         for leaf, indices in by_subspace(subspaces).items():
@@ -178,11 +172,6 @@ class TreeGP(GP):
         if leaves[0] not in self.kernels:
             return LeafRows(y, None)
         return LeafRows(y, self.kernels[leaves[0]].pairs(self._rows[leaves[0]][1]))
-
-    def _leaf_kernel(self, subspace: Subspace, columns: list[int]) -> LeafKernel:
-        own = ParameterFeatures([subspace.free[column].parameter for column in columns])
-        kernel = ARDKernel.add_to(self.priors, own.owners, -math.log(3.0), self._kernel)
-        return LeafKernel(columns, own, kernel)
 
     def _solve(self, theta: Tensor) -> _State:
         """Posterior of the weights (section 2.2)."""
@@ -215,43 +204,26 @@ class TreeGP(GP):
         return z[:, :d], z[:, d:]
 
     def _leaf_posterior(
-        self, subspace: Subspace, x: Tensor, z: Tensor
+        self, subspace: Subspace, x: Tensor, z: Tensor, is_joint: bool = False
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Mean and variance of g_p, (n,) each, for c = 0, and t_p(x), (n, d) (section 3.2)."""
-        leaf = subspace.index
+        """Mean and variance of g_p, (n,) each, for c = 0, and t_p(x), (n, d) (section 3.2).
+
+        Where ``is_joint``, the covariance, (n, n), instead of the variance.
+        """
         zero = x.sum(1) * 0.0  # keeps the way to ``x`` open for autograd
-        if leaf not in self.kernels:
-            return zero, zero, z
-        prior = self.kernels[leaf].kernel.variance(self.theta).expand(len(x))
-        state = self._state.leaves.get(leaf)
-        if state is None:
-            return zero, zero + prior, z
-        solved = self._solve_cross(leaf, x, state)
-        return solved.T @ state.y, prior - (solved * solved).sum(0), z - solved.T @ state.z
-
-    def _leaf_joint(
-        self, subspace: Subspace, x: Tensor, z: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """The same with the covariance of g_p, (n, n)."""
-        mean, _, t = self._leaf_posterior(subspace, x, z)
-        leaf = subspace.index
-        if leaf not in self.kernels:
-            return mean, z.new_zeros(len(x), len(x)), t
-        own = self.kernels[leaf]
-        values = own.features(x)
-        K = own.kernel.gram(self.theta, values, values)
-        if (state := self._state.leaves.get(leaf)) is not None:
-            solved = self._solve_cross(leaf, x, state)
-            K = K - solved.T @ solved
-        return mean, K, t
-
-    def _solve_cross(self, leaf: int, x: Tensor, state: _Leaf) -> Tensor:
-        """L_p^-1 k_p(x), shape (n_p, n)."""
-        assert state.values is not None
-        assert state.factor is not None
-        own = self.kernels[leaf]
-        cross = own.kernel.gram(self.theta, state.values, own.features(x))
-        return torch.linalg.solve_triangular(state.factor, cross, upper=False)
+        own, state = self.kernels.get(subspace.index), self._state.leaves.get(subspace.index)
+        if own is None:
+            return zero, z.new_zeros(len(x), len(x)) if is_joint else zero, z
+        values, kernel = own.features(x), own.kernel
+        prior = zero + kernel.variance(self.theta)
+        if is_joint:
+            prior = kernel.gram(self.theta, values, values)
+        if state is None or state.values is None or state.factor is None:
+            return zero, prior, z
+        cross = kernel.gram(self.theta, state.values, values)
+        solved = torch.linalg.solve_triangular(state.factor, cross, upper=False)
+        explained = solved.T @ solved if is_joint else (solved * solved).sum(0)
+        return solved.T @ state.y, prior - explained, z - solved.T @ state.z
 
 
 class PathDesign:

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 from click.testing import CliRunner
-from nasbo.surrogates.transform import Scale
 
 from nasbo.bench.lookup import find_problem
 from nasbo.bench.prediction import (
@@ -24,6 +23,7 @@ from nasbo.bench.prediction import (
 )
 from nasbo.cli import cli
 from nasbo.errors import NasboError
+from nasbo.gp.transform import Scale
 from nasbo.history.data import Data
 from nasbo.space import load_space
 

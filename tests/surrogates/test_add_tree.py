@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from nasbo.surrogates.correlations import KernelName
-from nasbo.surrogates.exact import Conditioned
 
+from nasbo.gp.conditioning import Conditioned
+from nasbo.gp.kernels import KernelName
 from nasbo.history.data import Data
 from nasbo.space import Config, Space, load_space
 from nasbo.surrogates.add_tree import AddTreeGP

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from nasbo.surrogates.encoder import FrozenEncoder
 
 from nasbo.history.data import Data
 from nasbo.space import Config, load_space
@@ -46,7 +45,7 @@ def jenatton(config: Config) -> float:
 @pytest.fixture(params=[False, True], ids=["without attention", "with attention"])
 def fitted(request: pytest.FixtureRequest, observe: Observe) -> tuple[StructuredGP, Data]:
     space = load_space("simulation")
-    model = StructuredGP(space, FrozenEncoder(space) if request.param else None)
+    model = StructuredGP(space, is_shared=request.param)
     observations = observe(space, jenatton, n=24)
     model.fit(observations)
     return model, observations
@@ -172,7 +171,7 @@ def fit_cash() -> list[float]:
     space, rng = load_space("cash"), np.random.default_rng(0)
     subspaces = [space.subspace(at % 6) for at in range(18)]
     x = [subspace.sample(1, rng)[0] for subspace in subspaces]
-    model = StructuredGP(space, FrozenEncoder(space))
+    model = StructuredGP(space)
     model.fit(Data(space, subspaces, x, rng.standard_normal(18), 12))
     return [float(value) for value in model.theta]
 
@@ -195,6 +194,6 @@ def test_global_state_stays(observe: Observe) -> None:
     torch.manual_seed(3)
     before, dtype = torch.random.get_rng_state(), torch.get_default_dtype()
     space = load_space("simulation")
-    StructuredGP(space, FrozenEncoder(space)).fit(observe(space, jenatton, n=8))
+    StructuredGP(space).fit(observe(space, jenatton, n=8))
     assert torch.equal(torch.random.get_rng_state(), before)
     assert torch.get_default_dtype() == dtype

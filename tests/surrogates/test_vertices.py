@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
-import torch
-from nasbo.surrogates.slots import SlotFeatures
 
 from nasbo.space import Space, load_space
 from nasbo.surrogates.vertices import ROOT, VertexTree
@@ -50,14 +46,3 @@ def test_values_that_are_no_words_name_their_branches_alike() -> None:
     tree = VertexTree(space)
     (key,) = tree.path(space.subspace(0))
     assert key in tree.slots
-
-
-def test_features_of_numbers_and_choices(flat_space: Space) -> None:
-    slots = SlotFeatures([slot.parameter for slot in flat_space.subspace(0).free])
-    x = torch.tensor([[0.2, 1.0, 0.75]], dtype=torch.float64, requires_grad=True)
-    features = slots(x)
-    one = math.sqrt(0.5)
-    assert features[0].tolist() == pytest.approx([-0.3, 0.5, 0, 0, 0, one, 0])
-    assert slots.owners == [0, 1, 2, 2, 2, 2, 2]
-    (gradient,) = torch.autograd.grad(features.sum(), x)
-    assert gradient[0].tolist() == [1.0, 1.0, 0.0]

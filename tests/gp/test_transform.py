@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from nasbo.surrogates.transform import (
+
+from nasbo.gp.transform import (
     cut_depths,
     model_scale,
     skewness,

@@ -7,25 +7,24 @@ import math
 import numpy as np
 import pytest
 import torch
-from nasbo.surrogates.covariance import Table
-from nasbo.surrogates.evidence import JITTER, Evidence
-from nasbo.surrogates.kernel_posterior import Covariances
-from nasbo.surrogates.maximum import FAILED, maximise_density
 
+from nasbo.gp.conditioning import FitError
+from nasbo.gp.fit import FAILED, maximise_density
+from nasbo.gp.kernel_sum import KernelSum
+from nasbo.gp.pairs import PairEvidence
+from nasbo.gp.rows import Rows
 from nasbo.space import load_space
-from nasbo.surrogates.base import FitError
 from nasbo.surrogates.structured import StructuredGP
 
 
-def evidence_of(name: str, n: int) -> tuple[StructuredGP, Evidence, np.ndarray, Table]:
+def evidence_of(name: str, n: int) -> tuple[StructuredGP, PairEvidence, np.ndarray, Rows]:
     space, rng = load_space(name), np.random.default_rng(0)
     subspaces = [space.random_subspace(rng) for _ in range(n)]
     batches = [(s, torch.from_numpy(s.sample(1, rng))) for s in subspaces]
     model = StructuredGP(space)
-    rows = Table.of(model._rows(batches))
+    rows = model.features(batches)
     y = rng.standard_normal(n)
-    terms = [term for kernel in model.kernels for term in kernel.pair_terms(rows)]
-    return model, Evidence(terms, y, model.priors, model._noise), y, rows
+    return model, model.evidence(rows, y), y, rows
 
 
 @pytest.mark.parametrize("name", ["cash", "nas_cifar10", "nas_cifar10_conditional"])
@@ -34,8 +33,8 @@ def test_value_is_the_negative_log_posterior(name: str) -> None:
     rng = np.random.default_rng(1)
     means, sds = np.array(model.priors.means), np.array(model.priors.sds)
     theta = means + 0.3 * rng.standard_normal(len(means))
-    K = Covariances(model.kernels, theta, rows).cross(rows)
-    K += (math.exp(theta[model._noise]) + JITTER) * np.eye(15)
+    K = KernelSum(model.kernels, theta, rows).cross(rows)
+    K += (math.exp(theta[model._noise]) + PairEvidence.jitter) * np.eye(15)
     _, log_determinant = np.linalg.slogdet(K)
     likelihood = -0.5 * (y @ np.linalg.solve(K, y) + log_determinant + 15 * math.log(2 * math.pi))
     prior = -0.5 * (((theta - means) / sds) ** 2).sum()
@@ -49,11 +48,11 @@ def test_a_matrix_that_lost_its_definiteness_still_has_a_value(
     theta = np.array(model.priors.means) + 3.0
     theta[model._noise] = -40.0
     for rounding in (-1e-5, -1e-3):
-        monkeypatch.setattr("nasbo.surrogates.evidence.JITTER", rounding)
+        monkeypatch.setattr(PairEvidence, "jitter", rounding)
         value, gradient = evidence(theta)
         assert value < FAILED
         assert np.isfinite(gradient).all()
-    monkeypatch.setattr("nasbo.surrogates.evidence.MORE_JITTER", (0.0,))
+    monkeypatch.setattr("nasbo.gp.pairs.MORE_JITTER", (0.0,))
     assert evidence(theta)[0] == FAILED
 
 

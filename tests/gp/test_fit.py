@@ -5,19 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from nasbo.surrogates.marginal import JITTER, MAX_FIT_ROWS, Marginal, fit_rows
-from nasbo.surrogates.maximum import maximise_density
 from scipy.stats import multivariate_normal, norm
 
+from nasbo.gp.conditioning import FitError
+from nasbo.gp.fit import JITTER, DenseEvidence, maximise_density, thinned
+from nasbo.gp.rows import batches_of
 from nasbo.space import load_space
-from nasbo.surrogates.base import FitError, batches_of
 from nasbo.surrogates.one_hot import OneHotGP
 
 from .conftest import Observe
 
 
 @pytest.fixture
-def parts(observe: Observe) -> tuple[OneHotGP, Marginal, np.ndarray]:
+def parts(observe: Observe) -> tuple[OneHotGP, DenseEvidence, np.ndarray]:
     space = load_space("svm")
     seen = observe(space, lambda config: float(len(str(config))), n=14)
     model = OneHotGP(space)
@@ -30,7 +30,7 @@ def parts(observe: Observe) -> tuple[OneHotGP, Marginal, np.ndarray]:
 
 
 def test_value_is_the_normal_density_and_the_priors(
-    parts: tuple[OneHotGP, Marginal, np.ndarray], observe: Observe
+    parts: tuple[OneHotGP, DenseEvidence, np.ndarray], observe: Observe
 ) -> None:
     model, marginal, theta = parts
     seen = observe(model.space, lambda config: float(len(str(config))), n=14)
@@ -45,7 +45,7 @@ def test_value_is_the_normal_density_and_the_priors(
     assert marginal(theta)[0] == pytest.approx(expected)
 
 
-def test_gradient_is_the_derivative(parts: tuple[OneHotGP, Marginal, np.ndarray]) -> None:
+def test_gradient_is_the_derivative(parts: tuple[OneHotGP, DenseEvidence, np.ndarray]) -> None:
     _, marginal, theta = parts
     _, gradient = marginal(theta)
     for at in range(len(theta)):
@@ -55,7 +55,7 @@ def test_gradient_is_the_derivative(parts: tuple[OneHotGP, Marginal, np.ndarray]
 
 
 def test_maximum_is_better_than_the_prior_means(
-    parts: tuple[OneHotGP, Marginal, np.ndarray],
+    parts: tuple[OneHotGP, DenseEvidence, np.ndarray],
 ) -> None:
     model, marginal, _ = parts
     best = maximise_density(marginal, model.priors)
@@ -63,7 +63,7 @@ def test_maximum_is_better_than_the_prior_means(
 
 
 def test_density_that_is_nowhere_finite_is_an_error(
-    parts: tuple[OneHotGP, Marginal, np.ndarray],
+    parts: tuple[OneHotGP, DenseEvidence, np.ndarray],
 ) -> None:
     model = parts[0]
     with pytest.raises(FitError, match="must be finite"):
@@ -71,8 +71,16 @@ def test_density_that_is_nowhere_finite_is_an_error(
 
 
 def test_rows_of_long_histories_are_thinned_evenly() -> None:
-    assert list(fit_rows(5)) == [0, 1, 2, 3, 4]
-    thinned = fit_rows(1000)
-    assert len(thinned) == MAX_FIT_ROWS
-    assert (thinned[0], thinned[-1]) == (0, 999)
-    assert set(np.diff(thinned)) <= {3, 4}
+    assert list(thinned(np.zeros(5), 300)) == [0, 1, 2, 3, 4]
+    some = thinned(np.random.default_rng(0).random(1000), 300)
+    assert len(some) == 300
+    assert (some[0], some[-1]) == (0, 999)
+    assert set(np.diff(some)) <= {3, 4}
+
+
+def test_the_best_rows_can_be_kept() -> None:
+    z = np.random.default_rng(0).random(1000)
+    some = thinned(z, 300, 100)
+    assert len(set(some)) == 300
+    assert set(np.argsort(-z)[:100]) <= set(some)
+    assert np.diff(some).max() <= 10

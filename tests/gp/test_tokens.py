@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import torch
-from nasbo.tokens import Tokenizer, n_dimension_codes, token_values, tokenize
 
+from nasbo.gp.tokens import Tokenizer, n_dimension_codes, token_values, tokenize
 from nasbo.space import Space, load_space
 
 NUMBER = {"type": "float", "range": [0, 1]}

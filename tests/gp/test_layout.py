@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from nasbo.surrogates.layout import Layout
 
+from nasbo.gp.layout import Layout
 from nasbo.space import Subspace, load_space
 
 SPACES = ["simulation", "svm", "xgboost", "cash", "nas_cifar10", "nas_cifar10_conditional"]

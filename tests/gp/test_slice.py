@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from nasbo.surrogates.slice import slice_sample
+
+from nasbo.gp.slice import slice_sample
 
 
 def test_moments_of_a_correlated_gaussian() -> None:

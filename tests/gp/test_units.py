@@ -7,29 +7,34 @@ import math
 import numpy as np
 import pytest
 import torch
-from nasbo.surrogates.covariance import Matern, Table, squared_distances
-from nasbo.surrogates.kernel_posterior import Covariances
-from nasbo.surrogates.kernels import Priors
-from nasbo.surrogates.layout import Layout
-from nasbo.surrogates.shared import SharedUnits, unit_columns
 
+from nasbo.gp import shared
+from nasbo.gp.kernel_sum import KernelSum
+from nasbo.gp.kernels import Matern
+from nasbo.gp.layout import Layout
+from nasbo.gp.priors import Priors
+from nasbo.gp.rows import Rows
+from nasbo.gp.shared import SharedUnits, squared_distances
 from nasbo.space import load_space
-from nasbo.surrogates import shared
 from nasbo.surrogates.structured import StructuredGP
 
 SPACES = ["simulation", "svm", "cash", "nas_cifar10", "nas_cifar10_conditional"]
 
 
-def random_rows(name: str, n: int, seed: int = 0) -> tuple[StructuredGP, Table]:
+def random_rows(name: str, n: int, seed: int = 0) -> tuple[StructuredGP, Rows]:
     space, rng = load_space(name), np.random.default_rng(seed)
     subspaces = [space.random_subspace(rng) for _ in range(n)]
     model = StructuredGP(space)
     batches = [(subspace, torch.from_numpy(subspace.sample(1, rng))) for subspace in subspaces]
-    return model, Table.of(model._rows(batches))
+    return model, model.features(batches)
 
 
-def covariances(model: StructuredGP, rows: Table) -> np.ndarray:
-    return Covariances(model.kernels, model.theta, rows).cross(rows)
+def moved(rows: Rows, by: np.ndarray) -> Rows:
+    return Rows(rows.features + torch.from_numpy(by), rows.active)
+
+
+def covariances(model: StructuredGP, rows: Rows) -> np.ndarray:
+    return KernelSum(model.kernels, model.theta, rows).cross(rows)
 
 
 @pytest.mark.parametrize("name", SPACES)
@@ -55,7 +60,7 @@ def test_ways_back_are_the_derivatives(
     monkeypatch.setattr(shared, "MAX_PAIRS", max_pairs)
     model, rows = random_rows(name, 6)
     rng = np.random.default_rng(1)
-    rows = Table(rows.features + 0.1 * rng.random(rows.features.shape), rows.active)
+    rows = moved(rows, 0.1 * rng.random(rows.features.shape))
     for kernel in model.kernels:
         fixed = kernel.against(model.theta, rows)
         K, pull = fixed.gram(rows)
@@ -67,9 +72,9 @@ def test_ways_back_are_the_derivatives(
         for column in rng.permutation(rows.features.shape[1])[:6]:
             ends = []
             for step in (1e-6, -1e-6):
-                features = rows.features.copy()
-                features[2, column] += step
-                here = Table(features, rows.active)
+                away = np.zeros(rows.features.shape)
+                away[2, column] = step
+                here = moved(rows, away)
                 loss = (fixed.gram(here)[0] * by_gram).sum()
                 ends.append(loss + fixed.diagonal(here)[0] @ by_diagonal)
             slope = (ends[0] - ends[1]) / 2e-6
@@ -92,8 +97,8 @@ def test_shared_units_follow_their_formula() -> None:
         values, start = [], 0
         for column, scale in zip(layout.units[number].columns, log_scales, strict=True):
             width = layout.columns[column].width
-            place = unit_columns(layout, number)[start : start + width]
-            values.append(rows.features[row, place] * math.exp(-scale))
+            features = layout.unit_features(number)[start : start + width]
+            values.append(rows.values[row, features] * math.exp(-scale))
             start += width
         return np.concatenate(values)[None]
 
