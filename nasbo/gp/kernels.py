@@ -32,16 +32,17 @@ class Matern:
     decay: Array
 
     @classmethod
-    def of(cls, squared: Array) -> Matern:
+    def of(cls, squared: Array, variance: float = 1.0) -> Matern:
         """At squared distances of any shape, which are overwritten."""
         squared *= 5.0
-        d = np.sqrt(squared)
-        decay = np.exp(-d)
+        r = np.sqrt(squared)
+        decay = np.exp(-r)
+        decay *= variance
         squared /= 3.0
-        squared += d
+        squared += r
         squared += 1.0
         squared *= decay
-        return cls(squared, d, decay)
+        return cls(squared, r, decay)
 
     def slopes(self, at: int | slice = ALL) -> Array:
         """Derivative by the squared distance, of all values or a part of them."""
@@ -57,16 +58,16 @@ class SquaredExponential:
     values: Array
 
     @classmethod
-    def of(cls, squared: Array) -> SquaredExponential:
+    def of(cls, squared: Array, variance: float = 1.0) -> SquaredExponential:
         """At squared distances of any shape."""
-        return cls(np.exp(-0.5 * squared))
+        return cls(variance * np.exp(-0.5 * squared))
 
     def slopes(self) -> Array:
         """Derivative by the squared distance."""
         return -0.5 * self.values
 
 
-SLOPED: dict[KernelName, Callable[[Array], Matern | SquaredExponential]] = {
+SLOPED: dict[KernelName, Callable[[Array, float], Matern | SquaredExponential]] = {
     "se": SquaredExponential.of,
     "matern": Matern.of,
 }

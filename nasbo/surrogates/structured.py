@@ -38,7 +38,10 @@ WHOLE_WEIGHT, UNITS_WEIGHT = math.log(1 / 3), math.log(2 / 3)
 
 
 class StructuredGP(ExactGP):
-    """A GP with the S + U kernel.
+    """A GP with the S + U kernel, whose gradients are written out in numpy for speed.
+
+    Against the same kernel by autograd, the evidence with its gradient is 34 to 47 times as fast
+    (``PairEvidence``), the posterior with its gradient 2 to 3 times (``KernelSum``).
 
     Args:
         space: the space of all data.
