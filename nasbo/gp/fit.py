@@ -88,8 +88,7 @@ class DenseEvidence(NegativeLogPosterior):
     Args:
         gram: the kernel matrix as a function of the hyperparameters.
         z: standardised scores, shape (n,).
-        priors: Gaussian priors of the hyperparameters.
-        noise: index of the log noise variance among them.
+        priors, noise: as in the base class.
     """
 
     def __init__(self, gram: Gram, z: Tensor, priors: Priors, noise: int) -> None:

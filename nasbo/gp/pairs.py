@@ -62,24 +62,28 @@ class PairTerm:
 
 @dataclass(frozen=True)
 class EvaluatedTerm:
-    """A term at some hyperparameters: values, slopes by squared distance, and by the sharing."""
+    """A term at some hyperparameters.
+
+    Attributes:
+        term: on p pairs.
+        values: covariances, shape (p,).
+        slopes: their derivative by the scaled squared distance, shape (p,).
+        inverse_squares: of the lengthscales, shape (n_scales,).
+        others: indices of the hyperparameters but for lengthscales, and the derivative by each.
+    """
 
     term: PairTerm
     values: Array
     slopes: Array
     inverse_squares: Array
-    by_rho: Array | None = None
-    by_reach: Array | None = None
+    others: list[tuple[int, Array]]
 
     def add_gradient(self, gradient: Array, by_value: Array) -> None:
         """Add this term's share, given the derivative by each of its values, shape (p,)."""
-        term = self.term
-        gradient[term.weight] += self.values @ by_value
-        by_scale = term.distances @ (self.slopes * by_value)
-        gradient[term.scales] -= 2.0 * self.inverse_squares * by_scale
-        if term.sharing is not None and self.by_rho is not None and self.by_reach is not None:
-            gradient[term.sharing.rho] += self.by_rho @ by_value
-            gradient[term.sharing.reach] += self.by_reach @ by_value
+        for index, slope in self.others:
+            gradient[index] += slope @ by_value
+        by_scale = self.term.distances @ (self.slopes * by_value)
+        gradient[self.term.scales] -= 2.0 * self.inverse_squares * by_scale
 
 
 def evaluate(term: PairTerm, theta: Array, kernel: KernelName = "matern") -> EvaluatedTerm:
@@ -88,16 +92,16 @@ def evaluate(term: PairTerm, theta: Array, kernel: KernelName = "matern") -> Eva
     part = SLOPED[kernel](inverse_squares @ term.distances, math.exp(theta[term.weight]))
     values, slopes = part.values, part.slopes()
     if (sharing := term.sharing) is None:
-        return EvaluatedTerm(term, values, slopes, inverse_squares)
+        return EvaluatedTerm(term, values, slopes, inverse_squares, [(term.weight, values)])
     rho = 1.0 / (1.0 + math.exp(-theta[sharing.rho]))
     reach = math.exp(theta[sharing.reach])
     near = np.exp(-sharing.gap / reach)
     relation = (1.0 - rho) * sharing.same + rho * near
     by_rho = rho * (1.0 - rho) * (near - sharing.same) * values
     by_reach = rho / reach * near * sharing.gap * values
-    return EvaluatedTerm(
-        term, relation * values, relation * slopes, inverse_squares, by_rho, by_reach
-    )
+    values = relation * values
+    others = [(term.weight, values), (sharing.rho, by_rho), (sharing.reach, by_reach)]
+    return EvaluatedTerm(term, values, relation * slopes, inverse_squares, others)
 
 
 class PairEvidence(NegativeLogPosterior):
@@ -110,8 +114,7 @@ class PairEvidence(NegativeLogPosterior):
     Args:
         terms: which sum up to the kernel matrix.
         y: standardised scores, shape (n,).
-        priors: Gaussian priors of the hyperparameters.
-        noise: index of the log noise variance among them.
+        priors, noise: as in the base class.
     """
 
     jitter = 1e-8

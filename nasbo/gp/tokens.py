@@ -71,15 +71,7 @@ def tokenize(space: Space, subspace: Subspace) -> TokenCodes:
 
 
 def token_values(codes: TokenCodes, x: Tensor) -> Tensor:
-    """Values of all tokens, fixed ones included; differentiable in ``x``.
-
-    Args:
-        codes: the tokens of the rows' subspace.
-        x: shape (n, n_free) in the unit cube.
-
-    Returns:
-        Shape (n, n_tokens).
-    """
+    """Values of all tokens, shape (n, n_tokens), of rows (n, n_free); differentiable in ``x``."""
     constants = codes.constants.to(x).expand(len(x), len(codes))
     return constants.index_copy(1, codes.free, x)
 
@@ -100,14 +92,7 @@ class Tokenizer:
         return self._codes[subspace.index]
 
     def batch(self, batches: Batches) -> TokenBatch:
-        """Rows of several subspaces as one padded batch.
-
-        Args:
-            batches: a subspace and its rows, shape (n_i, n_free_i), each.
-
-        Returns:
-            A batch of ``sum(n_i)`` rows, as long as the longest of them.
-        """
+        """Rows of several subspaces as one padded batch, as long as the longest of them."""
         parts = [(self.codes(subspace), x) for subspace, x in batches]
         width = max(len(codes) for codes, _ in parts)
 

@@ -67,19 +67,13 @@ class _Solved:
     z: Array
     kernel: EvaluatedTerm | None = None
 
-    def times_inverse(self, rows: Array) -> Array:
-        """M^-1 of rows, shape (n_p, ...)."""
-        product: Array = self.inverse * rows if self.kernel is None else self.inverse @ rows
-        return product
-
 
 class TreeEvidence(NegativeLogPosterior):
     """Negative log posterior density of the hyperparameters.
 
     Args:
         rows: what was observed.
-        priors: Gaussian priors of all hyperparameters.
-        noise: index of the log noise variance.
+        priors, noise: as in the base class.
         kernel: of the leaves.
     """
 
@@ -101,7 +95,7 @@ class TreeEvidence(NegativeLogPosterior):
         weights = covariance @ sum(a.z.T @ b.y for a, b in zip(solved, leaves, strict=True))
         # Sums of squares alone: y' M^-1 y less what the weights explain would cancel.
         residuals = [leaf.y - rows @ weights for leaf, rows in zip(leaves, z, strict=True)]
-        alphas = [one.times_inverse(r) for one, r in zip(solved, residuals, strict=True)]
+        alphas = [np.dot(one.inverse, r) for one, r in zip(solved, residuals, strict=True)]
         value = 0.5 * sum(a @ r for a, r in zip(alphas, residuals, strict=True))
         value += 0.5 * weights @ weights + np.log(factor.diagonal()).sum()
         value += sum(one.half_log_determinant for one in solved)

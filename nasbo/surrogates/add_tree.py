@@ -111,17 +111,14 @@ class AddTreeGP(KernelGP):
         groups: dict[frozenset[int], list[int]] = {}
         for at, (subspace, _) in enumerate(batches):
             groups.setdefault(self._related(self._path(subspace)), []).append(at)
-        if len(groups) == 1:
-            return self._posterior(next(iter(groups)), self.features(batches))
-        parts: dict[int, tuple[Tensor, Tensor]] = {}
-        for related, numbers in groups.items():
-            together = [batches[at] for at in numbers]
-            mean, variance = self._posterior(related, self.features(together))
-            sizes = [len(x) for _, x in together]
-            pairs = zip(mean.split(sizes), variance.split(sizes), strict=True)
-            parts |= dict(zip(numbers, pairs, strict=True))
-        ordered = [parts[at] for at in range(len(batches))]
-        return torch.cat([m for m, _ in ordered]), torch.cat([v for _, v in ordered])
+        rows = torch.arange(sum(len(x) for _, x in batches)).split([len(x) for _, x in batches])
+        order = torch.cat([rows[at] for numbers in groups.values() for at in numbers]).argsort()
+        parts = [
+            self._posterior(related, self.features([batches[at] for at in numbers]))
+            for related, numbers in groups.items()
+        ]
+        means, variances = zip(*parts, strict=True)
+        return torch.cat(means)[order], torch.cat(variances)[order]
 
     def joint_posterior(self, batches: Batches) -> tuple[Tensor, Tensor]:
         rows = self.features(batches)

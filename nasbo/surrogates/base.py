@@ -14,6 +14,7 @@ from torch import Tensor
 
 from nasbo.gp.conditioning import Conditioned, FitError
 from nasbo.gp.fit import JITTER, MAX_FIT_ROWS, DenseEvidence, maximise_density, thinned
+from nasbo.gp.kernels import ARDKernel
 from nasbo.gp.priors import NOISE, Priors
 from nasbo.gp.rows import Batches, as_batches, batches_of, joined
 from nasbo.gp.transform import Scale, model_scale
@@ -162,9 +163,13 @@ class ExactGP(GP):
 class KernelGP(ExactGP):
     """An exact GP whose kernel is a torch function of hyperparameters, which are found by MAP.
 
+    A subclass has a ``kernel`` on features, shape (n, n_features), or ``gram`` and ``diagonal``.
+
     Args:
         space: the space of all data.
     """
+
+    kernel: ARDKernel
 
     def __init__(self, space: Space) -> None:
         self.space = space
@@ -172,13 +177,13 @@ class KernelGP(ExactGP):
         (self.noise,) = self.priors.add(1, *NOISE)
         self.theta: Tensor
 
-    @abstractmethod
     def gram(self, theta: Tensor, left: Any, right: Any) -> Tensor:
         """Covariances, shape (n, m), under hyperparameters, shape (p,)."""
+        return self.kernel.gram(theta, left, right)
 
-    @abstractmethod
     def diagonal(self, theta: Tensor, rows: Any) -> Tensor:
         """Variances, shape (n,), under hyperparameters, shape (p,)."""
+        return self.kernel.variance(theta).expand(len(rows))
 
     def covariance(self, left: Any, right: Any) -> Tensor:
         return self.gram(self.theta, left, right)

@@ -38,12 +38,6 @@ class SubspaceGP(KernelGP):
         """Shape (n, n_features)."""
         return torch.cat([self.map(x) for _, x in batches])
 
-    def gram(self, theta: Tensor, left: Tensor, right: Tensor) -> Tensor:
-        return self.kernel.gram(theta, left, right)
-
-    def diagonal(self, theta: Tensor, rows: Tensor) -> Tensor:
-        return self.kernel.variance(theta).expand(len(rows))
-
 
 Learn = Callable[[SubspaceGP, list[Subspace], list[Array], Tensor], None]
 

@@ -22,14 +22,8 @@ class OneHotGP(KernelGP):
     def __init__(self, space: Space) -> None:
         super().__init__(space)
         self.layout = Layout(space)
-        self._kernel = ARDKernel.add_to(self.priors, self.layout.owners, 0.0)
+        self.kernel = ARDKernel.add_to(self.priors, self.layout.owners, 0.0)
 
     def features(self, batches: Batches) -> Tensor:
         """Shape (n, n_features)."""
         return self.layout.rows(batches).features
-
-    def gram(self, theta: Tensor, left: Tensor, right: Tensor) -> Tensor:
-        return self._kernel.gram(theta, left, right)
-
-    def diagonal(self, theta: Tensor, rows: Tensor) -> Tensor:
-        return self._kernel.variance(theta).expand(len(rows))
