@@ -57,14 +57,6 @@ class Unit:
     columns: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class _Plan:
-    """What the rows of a subspace have in common: features and active groups, (n_groups,)."""
-
-    features: FeatureMap
-    active: Tensor
-
-
 @dataclass
 class Layout:
     """The columns, units, types and decisions of a space."""
@@ -77,7 +69,7 @@ class Layout:
 
     def __post_init__(self) -> None:
         self._column_of: dict[ColumnKey, int] = {}
-        self._plans: dict[int, _Plan] = {}
+        self._plans: dict[int, tuple[FeatureMap, Tensor]] = {}
         self._ranges: list[Range] = []
         members: dict[tuple[str, int], list[int]] = {}
         for slot in _all_slots(self.space.parameters):
@@ -122,8 +114,8 @@ class Layout:
     def rows(self, batches: Batches) -> Rows:
         """Configs of several subspaces as features, differentiable in the numbers of ``x``."""
         parts = [(self._plan(subspace), x.to(torch.float64)) for subspace, x in batches]
-        features = torch.cat([plan.features(x) for plan, x in parts])
-        active = torch.cat([plan.active.expand(len(x), -1) for plan, x in parts])
+        features = torch.cat([features(x) for (features, _), x in parts])
+        active = torch.cat([active.expand(len(x), -1) for (_, active), x in parts])
         return Rows(features, active)
 
     def mean_active_units(self) -> float:
@@ -166,14 +158,15 @@ class Layout:
     def _column(self, slot: Slot) -> Column:
         return self.columns[self._column_of[slot.name, slot.index, _choices(slot.parameter)]]
 
-    def _plan(self, subspace: Subspace) -> _Plan:
+    def _plan(self, subspace: Subspace) -> tuple[FeatureMap, Tensor]:
+        """What the rows of a subspace have in common: features and active groups, (n_gates,)."""
         if subspace.index not in self._plans:
             if len(self._plans) >= MAX_CACHED_SUBSPACES:
                 self._plans.clear()
             free = [self._column(slot) for slot in subspace.free]
             columns = [(column.start, len(column.values)) for column in free]
             features = FeatureMap(self._fixed_features(subspace), columns)
-            self._plans[subspace.index] = _Plan(features, self._active_gates(subspace))
+            self._plans[subspace.index] = features, self._active_gates(subspace)
         return self._plans[subspace.index]
 
     def _fixed_features(self, subspace: Subspace) -> Tensor:

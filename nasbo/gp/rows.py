@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -74,23 +74,25 @@ def as_batches(subspaces: Sequence[Subspace], x: Sequence[Array]) -> Batches:
     return [(subspace, torch.from_numpy(np.stack(rows))) for subspace, rows in runs]
 
 
-def gathered(batches: Batches) -> tuple[Batches, Tensor]:
-    """All rows of a subspace in one batch, and the index of each row given in them, shape (n,)."""
-    parts: dict[int, tuple[Subspace, list[Tensor], list[Tensor]]] = {}
-    start = 0
-    for subspace, x in batches:
-        _, rows, indices = parts.setdefault(subspace.index, (subspace, [], []))
-        rows.append(x)
-        indices.append(torch.arange(start, start + len(x)))
-        start += len(x)
-    together = [(subspace, torch.cat(rows)) for subspace, rows, _ in parts.values()]
-    order = [index for _, _, some in parts.values() for index in some]
-    return together, torch.cat(order).argsort()
-
-
 def by_subspace(subspaces: Sequence[Subspace]) -> dict[int, list[int]]:
     """Indices of the rows of each subspace, by its number, in order."""
     indices: dict[int, list[int]] = {}
     for at, subspace in enumerate(subspaces):
         indices.setdefault(subspace.index, []).append(at)
     return indices
+
+
+def gathered(batches: Batches) -> tuple[Batches, Tensor]:
+    """All rows of a subspace in one batch, and the index of each row given in them, shape (n,)."""
+    groups = by_subspace([subspace for subspace, _ in batches]).values()
+    together = [
+        (batches[some[0]][0], torch.cat([batches[at][1] for at in some])) for some in groups
+    ]
+    return together, regrouped(batches, groups)
+
+
+def regrouped(batches: Batches, groups: Iterable[Sequence[int]]) -> Tensor:
+    """The index of each row, shape (n,), once batches stand group by group."""
+    sizes = [len(x) for _, x in batches]
+    rows = torch.arange(sum(sizes)).split(sizes)
+    return torch.cat([rows[at] for some in groups for at in some]).argsort()

@@ -15,7 +15,7 @@ from torch import Tensor
 from nasbo.gp.conditioning import Conditioned
 from nasbo.gp.features import ParameterFeatures
 from nasbo.gp.kernels import ARDKernel, KernelName
-from nasbo.gp.rows import Batches, as_batches
+from nasbo.gp.rows import Batches, as_batches, regrouped
 from nasbo.space import Space, Subspace
 from nasbo.surrogates.base import GP, KernelGP
 from nasbo.surrogates.vertices import ROOT, Key, Path, VertexTree
@@ -111,8 +111,7 @@ class AddTreeGP(KernelGP):
         groups: dict[frozenset[int], list[int]] = {}
         for at, (subspace, _) in enumerate(batches):
             groups.setdefault(self._related(self._path(subspace)), []).append(at)
-        rows = torch.arange(sum(len(x) for _, x in batches)).split([len(x) for _, x in batches])
-        order = torch.cat([rows[at] for numbers in groups.values() for at in numbers]).argsort()
+        order = regrouped(batches, groups.values())
         parts = [
             self._posterior(related, self.features([batches[at] for at in numbers]))
             for related, numbers in groups.items()

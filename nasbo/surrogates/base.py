@@ -117,9 +117,9 @@ class ExactGP(GP):
     def covariance(self, left: Any, right: Any) -> Tensor:
         """Covariances, shape (n, m), of rows given by their features."""
 
-    @abstractmethod
     def variance(self, rows: Any) -> Tensor:
         """Prior variances of rows given by their features, shape (n,)."""
+        return self.covariance(rows, rows).diagonal()
 
     @abstractmethod
     def noise_variance(self) -> Tensor:

@@ -86,9 +86,6 @@ class StructuredGP(ExactGP):
     def covariance(self, left: Rows, right: Rows) -> Tensor:
         return torch.from_numpy(self._against(right).cross(left))
 
-    def variance(self, rows: Rows) -> Tensor:
-        return self.covariance(rows, rows).diagonal()
-
     def noise_variance(self) -> Tensor:
         noise = math.exp(self.theta[self._noise]) + PairEvidence.jitter
         return torch.tensor(noise, dtype=torch.float64)
