@@ -66,14 +66,8 @@ class Encoder(nn.Module):
         self.dimension = nn.Embedding(n_dimensions, part, dtype=dtype)
         self.value = nn.Linear(1, part if has_structure else shape.width, dtype=dtype)
         self.pool_token = nn.Parameter(torch.randn(shape.width, dtype=dtype))
-        block = nn.TransformerEncoderLayer(
-            shape.width,
-            shape.n_heads,
-            shape.inner,
-            dropout=0.0,
-            batch_first=True,
-            dtype=dtype,
-        )
+        sizes = (shape.width, shape.n_heads, shape.inner)
+        block = nn.TransformerEncoderLayer(*sizes, dropout=0.0, batch_first=True, dtype=dtype)
         self.blocks = nn.TransformerEncoder(block, shape.n_blocks, enable_nested_tensor=False)
         self.project = _perceptron((shape.width, *shape.hidden, shape.output), dtype)
 

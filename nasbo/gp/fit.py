@@ -140,13 +140,7 @@ def maximise_density(density: Density, priors: Priors, iterations: int = ITERATI
 
 
 def thinned(z: Array, n: int, n_best: int = 0) -> NDArray[np.intp]:
-    """Indices of at most ``n`` rows: the ``n_best`` best ones, and the others evenly thinned.
-
-    Args:
-        z: scores of all rows, larger is better.
-        n: how many rows may stay.
-        n_best: how many of them are the best ones.
-    """
+    """Indices of at most ``n`` rows: the ``n_best`` of largest ``z``, the others thinned evenly."""
     if len(z) <= n:
         return np.arange(len(z))
     order = np.argsort(-z, kind="stable")

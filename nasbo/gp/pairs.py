@@ -165,16 +165,15 @@ def _factor(K: Array) -> Array:
 def grouped_distances(
     values: Array, left: Indices, right: Indices, scales: Sequence[int] | Indices
 ) -> tuple[Array, Indices]:
-    """Squared distances of pairs of rows of ``values``, (n, n_features), per lengthscale.
+    """Squared distances of pairs of rows per lengthscale, and the indices of the lengthscales.
 
     Args:
-        values: the rows.
-        left: first row of each pair, shape (p,).
-        right: second row of each pair, shape (p,).
+        values: the rows, shape (n, n_features).
+        left, right: the rows of each pair, shape (p,) each.
         scales: index of the log lengthscale of each feature, shape (n_features,).
 
     Returns:
-        Distances, shape (n_scales, p), and the indices of the lengthscales, shape (n_scales,).
+        Shapes (n_scales, p) and (n_scales,).
     """
     distinct, groups = np.unique(np.asarray(scales, dtype=np.intp), return_inverse=True)
     distances = np.zeros((len(distinct), len(left)))

@@ -67,7 +67,8 @@ class AddTreeGP(KernelGP):
             own = ParameterFeatures([slot.parameter for slot in slots])
             self._maps[key] = own
             self._kernels[key] = ARDKernel.add_to(self.priors, own.owners, log_weight, kernel)
-        (self._constant,) = self.priors.add(1, log_weight, 1.0)
+        self._no_parameters = ParameterFeatures([])
+        self._constant = ARDKernel.add_to(self.priors, [], log_weight, kernel)
 
     def features(self, batches: Batches) -> VertexRows:
         """The rows of each vertex with their features there."""
@@ -88,14 +89,14 @@ class AddTreeGP(KernelGP):
         for key, (rows, values) in left.members.items():
             if key in right.members:
                 others, there = right.members[key]
-                block = self._vertex_gram(theta, key, values, there)
+                block = self._kernel(key).gram(theta, values, there)
                 K = K.index_put((rows[:, None], others), block, accumulate=True)
         return K
 
     def diagonal(self, theta: Tensor, rows: VertexRows) -> Tensor:
         variance = torch.zeros(rows.n, dtype=torch.float64)
         for key, (indices, _) in rows.members.items():
-            here = self._vertex_variance(theta, key).expand(len(indices))
+            here = self._kernel(key).variance(theta).expand(len(indices))
             variance = variance.index_add(0, indices, here)
         return variance
 
@@ -132,16 +133,10 @@ class AddTreeGP(KernelGP):
         return GP.with_pending(self, subspaces, x)
 
     def vertex_posterior(self, key: Key, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean and variance of one vertex' share of the score.
+        """Mean and variance of one vertex' share of the score, (n,) each, differentiable in ``x``.
 
-        The means of the vertices of a path sum up to the mean of the score.
-
-        Args:
-            key: the vertex.
-            x: rows of its parameters in the unit cube, shape (n, n_slots).
-
-        Returns:
-            Shape (n,) each, differentiable in ``x``.
+        The means of the vertices of a path sum up to the mean of the score. ``x`` holds rows of the
+        vertex' own parameters in the unit cube, shape (n, n_slots).
         """
         member = (torch.arange(len(x)), self._vertex_features(key, x))
         return self._posterior(self._related([key]), VertexRows({key: member}, len(x)))
@@ -150,18 +145,12 @@ class AddTreeGP(KernelGP):
         """The vertices of a subspace, at least one: no other path has a root without parameters."""
         return self.tree.path(subspace) or {ROOT: ()}
 
+    def _kernel(self, key: Key) -> ARDKernel:
+        """The kernel of a vertex: a constant where it has no parameters."""
+        return self._kernels.get(key, self._constant)
+
     def _vertex_features(self, key: Key, x: Tensor) -> Tensor:
-        return self._maps[key](x) if key in self._maps else x.new_zeros(len(x), 0)
-
-    def _vertex_gram(self, theta: Tensor, key: Key, left: Tensor, right: Tensor) -> Tensor:
-        if key in self._kernels:
-            return self._kernels[key].gram(theta, left, right)
-        return self._vertex_variance(theta, key).expand(len(left), len(right))
-
-    def _vertex_variance(self, theta: Tensor, key: Key) -> Tensor:
-        """Prior variance of a vertex, a scalar."""
-        weight = self._kernels[key].weight if key in self._kernels else self._constant
-        return theta[weight].exp()
+        return self._maps.get(key, self._no_parameters)(x)
 
     def _posterior(self, related: frozenset[int], rows: VertexRows) -> tuple[Tensor, Tensor]:
         diagonal = self.diagonal(self.theta, rows)

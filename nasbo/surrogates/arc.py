@@ -10,7 +10,7 @@ from torch import Tensor
 from nasbo.gp.features import ONE_HOT
 from nasbo.gp.kernels import matern, squared_distances
 from nasbo.gp.layout import Layout
-from nasbo.gp.rows import Batches, Rows
+from nasbo.gp.rows import Batches
 from nasbo.space import Space
 from nasbo.surrogates.base import KernelGP
 
@@ -43,17 +43,16 @@ class ArcGP(KernelGP):
         spread = [(columns[at].start + k, scales[at]) for at in choices
                   for k in range(columns[at].width)]  # fmt: skip
         self._numbers = torch.tensor([columns[at].start for at in numbers], dtype=torch.long)
-        self._number_columns = torch.tensor(numbers, dtype=torch.long)
         self._number_scales = torch.tensor([scales[at] for at in numbers], dtype=torch.long)
         self._choices = torch.tensor([feature for feature, _ in spread], dtype=torch.long)
         self._choice_scales = torch.tensor([scale for _, scale in spread], dtype=torch.long)
         self._bends = torch.tensor(self.priors.add(len(numbers), 0.0, 1.5), dtype=torch.long)
         (self._weight,) = self.priors.add(1, 0.0, 1.0)
-        self._holds = self._gates_of_columns()
+        self._holds = self._gates_of_columns()[:, numbers]
 
     def features(self, batches: Batches) -> ArcRows:
         rows = self.layout.rows(batches)
-        active = self._active(rows)[:, self._number_columns]
+        active = (rows.active.to(torch.float64) @ self._holds > 0).to(torch.float64)
         numbers = (rows.features[:, self._numbers] + 0.5) * active
         return ArcRows(numbers, rows.features[:, self._choices] / ONE_HOT, active)
 
@@ -70,11 +69,6 @@ class ArcGP(KernelGP):
 
     def diagonal(self, theta: Tensor, rows: ArcRows) -> Tensor:
         return theta[self._weight].exp().expand(len(rows.numbers))
-
-    def _active(self, rows: Rows) -> Tensor:
-        """1 where a row has a column, shape (n, n_columns)."""
-        gates = rows.active.to(torch.float64)
-        return (gates @ self._holds > 0).to(torch.float64)
 
     def _gates_of_columns(self) -> Tensor:
         """1 where a unit or decision holds a column, shape (n_gates, n_columns)."""

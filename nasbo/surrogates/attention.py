@@ -60,7 +60,10 @@ class AttentionGP(ExactGP):
     def learn(self, subspaces: list[Subspace], x: list[Array], z: Tensor) -> None:
         """Train everything on the rows, then condition on them."""
         batches = as_batches(subspaces, x)
-        self._start()
+        shape = self.settings.shape
+        self.encoder: Encoder = make_encoder(self.space, shape, self.seed, torch.float32)
+        self.kernel = gpytorch.kernels.MaternKernel(nu=2.5).double()
+        self.likelihood = gpytorch.likelihoods.GaussianLikelihood().double()
         try:
             self._train(batches, z)
         except (NanError, NotPSDError) as error:
@@ -84,22 +87,11 @@ class AttentionGP(ExactGP):
         return noise
 
     def attention_map(self, subspace: Subspace, x: Tensor) -> Tensor:
-        """Attention among a config's tokens in the first block, mean of the heads.
+        """Attention among the tokens of a config ``x``, (n_free,), in the first block.
 
-        Args:
-            subspace: of the config.
-            x: its point in the unit cube, shape (n_free,).
-
-        Returns:
-            Shape (n_tokens, n_tokens); row i is what token i looks at.
+        Mean of the heads, shape (n_tokens, n_tokens); row i is what token i looks at.
         """
         return self.encoder.attention_map(self._tokenizer.batch([(subspace, x[None])]))[0]
-
-    def _start(self) -> None:
-        shape = self.settings.shape
-        self.encoder: Encoder = make_encoder(self.space, shape, self.seed, torch.float32)
-        self.kernel = gpytorch.kernels.MaternKernel(nu=2.5).double()
-        self.likelihood = gpytorch.likelihoods.GaussianLikelihood().double()
 
     def _train(self, batches: Batches, z: Tensor) -> None:
         training = self.settings.training

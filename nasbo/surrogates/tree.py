@@ -129,11 +129,7 @@ class TreeGP(GP):
     def path_posterior(self, batches: Batches) -> tuple[Tensor, Tensor]:
         """Mean and variance of z' c, the part of the score that the path decides (eq. 6).
 
-        Args:
-            batches: the rows; columns of a leaf's own parameters do not matter.
-
-        Returns:
-            Shape (n,) each, differentiable in the shared parameters.
+        Shape (n,) each, differentiable in the shared parameters; those of a leaf do not matter.
         """
         z, extra = self._design_rows(batches)
         root = torch.linalg.solve_triangular(self._state.factor, z.T, upper=False)
