@@ -33,7 +33,7 @@ class LogEI(Pointwise):
     is_sampled: ClassVar[bool] = False
 
     def prepare(self, surrogate: Surrogate, data: Data) -> Self:
-        self.incumbent = surrogate.incumbent()
+        self.incumbent = float(surrogate.observed_means().max())
         return self
 
     def score(self, mean: Tensor, variance: Tensor) -> Tensor:

@@ -22,14 +22,13 @@ from nasbo.bench.lookup import find_problem
 from nasbo.bench.problem import Problem
 from nasbo.bench.spec import parse_method
 from nasbo.errors import NasboError
+from nasbo.gp.transform import Scale
 from nasbo.history.data import Data
 from nasbo.methods import Method
 from nasbo.methods.base import Task, design_size
-from nasbo.methods.exclusion import Excluded
 from nasbo.methods.modelled import SurrogateMethod
 from nasbo.space import Subspace
 from nasbo.surrogates.base import FitError, Surrogate, batches_of
-from nasbo.surrogates.transform import Scale
 
 Array = NDArray[np.float64]
 
@@ -200,8 +199,7 @@ def _surrogate(method: Method, label: str, seed: int) -> Surrogate:
     """The surrogate of a method, not fitted."""
     if not isinstance(method, SurrogateMethod):
         raise NasboError(f"{label} has no surrogate whose predictions could be scored")
-    rng = np.random.default_rng(seed)
-    return method.make_surrogate(Task(method.space, [], [], Excluded(), 1, rng, seed))
+    return method.make_surrogate(Task.empty(method.space, seed))
 
 
 def _fit_and_score(surrogate: Surrogate, observed: Data, held_out: Data, label: str) -> Quality:

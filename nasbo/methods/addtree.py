@@ -21,6 +21,7 @@ from nasbo.acquisition import (
     Score,
 )
 from nasbo.acquisition.optimise import IsTaken, joined, maximise, score_rows
+from nasbo.gp.kernels import KERNELS, KernelName
 from nasbo.history.data import Data
 from nasbo.methods.base import Task
 from nasbo.methods.modelled import SurrogateMethod
@@ -30,7 +31,6 @@ from nasbo.space.neighbours import Values, complete, structural_neighbours
 from nasbo.space.walk import ROOT, Key, child_keys
 from nasbo.surrogates.add_tree import AddTreeGP
 from nasbo.surrogates.base import Surrogate
-from nasbo.surrogates.correlations import KERNELS, KernelName
 
 Array = NDArray[np.float64]
 Allows = Callable[[Subspace, Array], bool]

@@ -15,13 +15,13 @@ from nasbo.acquisition import (
 from nasbo.acquisition.starts import Starts
 from nasbo.acquisition.wider import Wider
 from nasbo.errors import NasboError
+from nasbo.gp.encoder import EMBEDDINGS, POOLINGS, Embedding, EncoderShape, Pooling
 from nasbo.methods.base import Task
 from nasbo.methods.modelled import NOTHING, SurrogateMethod, avoided
 from nasbo.methods.options import check_choice, check_count
 from nasbo.space import Space
 from nasbo.surrogates.attention import AttentionGP, AttentionSettings, Training
 from nasbo.surrogates.base import Surrogate
-from nasbo.surrogates.encoder import EMBEDDINGS, POOLINGS, Embedding, EncoderShape, Pooling
 from nasbo.surrogates.structured import MAX_ROWS, StructuredGP
 
 PRESETS = ("default", "paper")
@@ -86,12 +86,11 @@ class AttnBO(SurrogateMethod):
         check_count("max_rows", max_rows)
         self.preset = preset
         self.acquisition = _acquisition(space, acquisition)
-        is_usual = (embedding, pooling) == (EMBEDDINGS[0], POOLINGS[0])
-        _check_parts(preset, attention, is_usual, max_rows)
         self._settings = AttentionSettings(
             EncoderShape(embedding=cast(Embedding, embedding), pooling=cast(Pooling, pooling)),
             Training(_learning_rate(learning_rate, preset)),
         )
+        _check_parts(preset, attention, max_rows, self._settings.shape)
         self._is_shared, self._max_rows = attention == "on", max_rows
         self._structured: StructuredGP | None = None
 
@@ -99,9 +98,7 @@ class AttnBO(SurrogateMethod):
         if self.preset == "paper":
             return AttentionGP(self.space, self._settings, task.torch_seed)
         if self._structured is None:
-            self._structured = StructuredGP(
-                self.space, is_shared=self._is_shared, max_rows=self._max_rows
-            )
+            self._structured = StructuredGP(self.space, self._is_shared, self._max_rows)
         return self._structured
 
     def make_acquisition(self) -> Acquisition:
@@ -161,10 +158,12 @@ def _switch(value: str | bool) -> str:
     return ("on" if value else "off") if isinstance(value, bool) else value
 
 
-def _check_parts(preset: str, attention: str, is_usual: bool, max_rows: int) -> None:
+def _check_parts(preset: str, attention: str, max_rows: int, shape: EncoderShape) -> None:
+    for name, usual in (("embedding", EMBEDDINGS[0]), ("pooling", POOLINGS[0])):
+        value = getattr(shape, name)
+        if preset != "paper" and value != usual:
+            raise NasboError(f"{name} can be {value!r} in preset 'paper' only")
     if preset == "paper" and attention != "on":
         raise NasboError(f"attention can be {attention!r} in preset 'default' only")
     if preset == "paper" and max_rows != MAX_ROWS:
         raise NasboError("max_rows can be given in preset 'default' only")
-    if preset != "paper" and not is_usual:
-        raise NasboError("embedding and pooling are for preset 'paper'")

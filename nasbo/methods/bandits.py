@@ -14,14 +14,14 @@ from torch import Tensor
 from nasbo.acquisition import MAX_VISITED_SUBSPACES, Acquisition, Chooser, Found, Score, Thompson
 from nasbo.acquisition.optimise import joined, maximise
 from nasbo.acquisition.starts import Starts
+from nasbo.gp.pathwise import PosteriorDraw
+from nasbo.gp.slice import slice_sample
 from nasbo.history.data import Data
 from nasbo.methods.base import Task
 from nasbo.methods.modelled import SurrogateMethod
 from nasbo.space import Subspace
 from nasbo.surrogates.base import Surrogate
 from nasbo.surrogates.independent import IndependentGPs, SubspaceGP
-from nasbo.surrogates.pathwise import PosteriorDraw
-from nasbo.surrogates.slice import slice_sample
 
 Array = NDArray[np.float64]
 

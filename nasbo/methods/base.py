@@ -68,6 +68,11 @@ class Task:
     rng: Generator
     torch_seed: int
 
+    @classmethod
+    def empty(cls, space: Space, seed: int) -> Task:
+        """A task without results: what a method needs to make its surrogate."""
+        return cls(space, [], [], Excluded(), 1, np.random.default_rng(seed), seed)
+
     @cached_property
     def data(self) -> Data:
         """The rows as surrogates take them."""
