@@ -21,6 +21,7 @@ from typing import Any, Literal
 
 from nasbo.history import Trial, View
 from nasbo.space import Config, Subspace, Value
+from nasbo.space.kinds import Listed
 from nasbo.space.parameter import value_key
 from nasbo.space.subspace import plain_text
 
@@ -42,11 +43,10 @@ class Point:
     @staticmethod
     def of(subspace: Subspace, config: Config) -> Point:
         choices: dict[str, Value] = {}
-        numbers: dict[str, float] = {}
+        numbers: dict[str, Any] = {}
         for slot in subspace.slots:
-            entry = config[slot.name]
-            value = entry[slot.index - 1] if slot.index else entry
-            (numbers if slot.parameter.is_number else choices)[slot.label] = value
+            is_listed = isinstance(slot.parameter, Listed)
+            (choices if is_listed else numbers)[slot.label] = slot.value_in(config)
         return Point(subspace.index, subspace.id, choices, numbers)
 
 

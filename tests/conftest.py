@@ -26,6 +26,7 @@ LEAF_TYPES: dict[str, Any] = {
     "depth": {"type": "int", "range": [2, 9]},
     "size": {"type": "powerint2", "range": [5, 8]},
     "kind": {"type": "choice", "range": ["a", 3, 2.5, True, None]},
+    "dose": {"type": "ordinal", "range": ["none", "little", "much", "very much"]},
 }
 
 SPACES: dict[str, dict[str, Any]] = {
@@ -70,6 +71,14 @@ SPACES: dict[str, dict[str, Any]] = {
         },
         "x": UNIT,
     },
+    "ordered": {
+        "effort": {
+            "type": "ordinal",
+            "range": ["low", "medium", "high"],
+            "submodule": {"high": {"x": UNIT, "speed": LEAF_TYPES["dose"]}},
+        },
+        "dose": LEAF_TYPES["dose"],
+    },
     "discrete": {name: {"type": "choice", "range": list(range(6))} for name in "abc"},
     "finite": {
         "a": {
@@ -79,9 +88,9 @@ SPACES: dict[str, dict[str, Any]] = {
         }
     },
 }
-"""Subspaces: nested 2 + 1 + 1, repeated 3, thousands 4 + ... + 4^6, finite 3 (with 5 configs).
+"""Subspaces: nested 2 + 1 + 1, repeated 3, thousands 4 + ... + 4^6, ordered 3.
 
-Discrete has one subspace of 216 configs."""
+Finite has 3 (with 5 configs), discrete has one subspace of 216 configs."""
 
 
 @pytest.fixture(params=sorted(SPACES))

@@ -22,7 +22,7 @@ ROOMS: dict[str, set[str]] = {
     "nasbo.feasibility": set(),
     "nasbo.limits": set(),
     "nasbo.storage": {"obstore", "pyarrow"},
-    "nasbo.tokens": {"torch", "numpy"},
+    "nasbo.gp": SCIENCE,
     "nasbo.surrogates": SCIENCE,
     "nasbo.acquisition": SCIENCE,
     "nasbo.methods": SCIENCE,

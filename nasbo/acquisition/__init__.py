@@ -1,16 +1,33 @@
-"""Where to look next: log-EI in each subspace or in sampled ones, or Thompson sampling."""
+"""Acquisitions, by name, and the choice of configs under them."""
 
-from nasbo.acquisition.choose import ACQUISITIONS, Acquisition, Chooser, default_acquisition
-from nasbo.acquisition.improvement import log_ei
-from nasbo.acquisition.maximise import Found, Starts, maximise_per_subspace
+from nasbo.acquisition.base import Acquisition, Pointwise, Score
+from nasbo.acquisition.bounds import UCB, AddTreeUCB
+from nasbo.acquisition.choose import MAX_VISITED_SUBSPACES, Avoided, Chooser, Found
+from nasbo.acquisition.improvement import LogEI, LogPI, SampledLogEI
+from nasbo.acquisition.thompson import Thompson
+
+ACQUISITIONS: dict[str, type[Acquisition]] = {
+    "log_ei": LogEI,
+    "sampled_log_ei": SampledLogEI,
+    "log_pi": LogPI,
+    "ucb": UCB,
+    "addtree_ucb": AddTreeUCB,
+    "thompson": Thompson,
+}
 
 __all__ = [
     "ACQUISITIONS",
+    "MAX_VISITED_SUBSPACES",
+    "UCB",
     "Acquisition",
+    "AddTreeUCB",
+    "Avoided",
     "Chooser",
     "Found",
-    "Starts",
-    "default_acquisition",
-    "log_ei",
-    "maximise_per_subspace",
+    "LogEI",
+    "LogPI",
+    "Pointwise",
+    "SampledLogEI",
+    "Score",
+    "Thompson",
 ]

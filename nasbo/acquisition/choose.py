@@ -1,113 +1,179 @@
-"""A fitted surrogate and the name of an acquisition come in; the next configs go out."""
+"""The choice of the next configs: the best of each subspace, and what follows from it."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from nasbo.acquisition.maximise import Batch, Found, IsTaken, Starts, maximise_per_subspace
-from nasbo.acquisition.sampled import promising_subspaces
-from nasbo.acquisition.thompson import thompson
+from nasbo.acquisition.base import Acquisition, Score
+from nasbo.acquisition.optimise import Effort, IsTaken, maximise, score_rows
+from nasbo.acquisition.starts import Starts
+from nasbo.acquisition.thompson import MAX_ROWS, Thompson
 from nasbo.history.data import Data
-from nasbo.space import Space, Subspace
+from nasbo.space import Config, Space, Subspace
+from nasbo.space.neighbours import structural_neighbours
 from nasbo.surrogates.base import Surrogate
 
 Array = NDArray[np.float64]
-Acquisition = Literal["log_ei", "sampled_log_ei", "thompson"]
 
-ACQUISITIONS: tuple[Acquisition, ...] = ("log_ei", "sampled_log_ei", "thompson")
 MAX_VISITED_SUBSPACES = 64
-"""Up to here EI is maximised in every subspace; above, in sampled ones."""
-VISIT_EVERY = 4
-"""A batch that cannot hold all subspaces may lock into a few; so often one goes to the others."""
-N_PROMISING = 4
-"""So many sampled subspaces are searched at least, and four times as many at most."""
-_FULL_STARTS = 16
+"""Up to here an acquisition is maximised in every subspace; above, in sampled ones."""
+N_PROMISING = 8
+"""So many sampled subspaces are searched at least, and ``MAX_PROMISING`` at most."""
+MAX_PROMISING = 16
+N_RANDOM = 128
+N_BEST = 4
+N_NEIGHBOURS = 32
+"""Structural neighbours that are looked at around each of the best configs."""
+TWIN = 0.02
 
 
-@dataclass
+@dataclass(frozen=True)
+class Found:
+    """A config of a subspace, by its row in the unit cube, and its score."""
+
+    subspace: Subspace
+    x: Array
+    score: float
+
+    @property
+    def config(self) -> Config:
+        return self.subspace.decode(self.x)
+
+
+class Avoided:
+    """Configs that are not to be suggested: taken ones, and near-twins of running or chosen ones.
+
+    A near-twin lies in the same subspace and differs by less than ``TWIN`` of the range in every
+    parameter: it is not worth a training of its own.
+
+    Args:
+        is_taken: whether a config must not be suggested for another reason.
+        subspaces: of the configs that are running.
+        x: their rows.
+    """
+
+    def __init__(
+        self, is_taken: IsTaken, subspaces: Sequence[Subspace] = (), x: Sequence[Array] = ()
+    ) -> None:
+        self._is_taken = is_taken
+        self._rows: dict[int, list[Array]] = {}
+        for subspace, row in zip(subspaces, x, strict=True):
+            self.add(subspace, row)
+
+    def add(self, subspace: Subspace, x: Array) -> None:
+        """Avoid one more, shape (n_free,)."""
+        self._rows.setdefault(subspace.index, []).append(x)
+
+    def copy(self) -> Avoided:
+        """An independent object with the same content."""
+        other = Avoided(self._is_taken)
+        other._rows = {index: list(rows) for index, rows in self._rows.items()}
+        return other
+
+    def __call__(self, subspace: Subspace, x: Array) -> bool:
+        rows = self._rows.get(subspace.index)
+        is_twin = rows is not None and (np.abs(np.array(rows) - x) < TWIN).all(axis=1).any()
+        return bool(is_twin) or self._is_taken(subspace, x)
+
+
+@dataclass(frozen=True)
 class Chooser:
-    """Chooses configs under a surrogate.
+    """Chooses configs under an acquisition.
 
     Attributes:
         space: where.
-        observations: what the surrogate has seen.
+        data: what the surrogate has seen.
         rng: for all draws.
-        is_taken: whether a config must not be suggested.
-        pending: subspaces of the running configs.
-        pending_x: their places in the unit cube.
-        visit_every: at every how many configs the least tried subspace comes first, where not all
-            subspaces have room; 0 for never.
+        avoided: what is not to be suggested.
+        n_promising: so many subspaces are searched at least where they are sampled.
+        starts: from how many rows each of so many subspaces is started.
     """
 
     space: Space
-    observations: Data
+    data: Data
     rng: Generator
-    is_taken: IsTaken
-    pending: Sequence[Subspace] = ()
-    pending_x: Sequence[Array] = ()
-    visit_every: int = VISIT_EVERY
+    avoided: Avoided
+    n_promising: int = N_PROMISING
+    starts: Callable[[int], Starts] = lambda n_subspaces: Starts()
 
-    def choose(self, surrogate: Surrogate, acquisition: Acquisition, n: int) -> list[Found]:
+    def choose(self, acquisition: Acquisition, surrogate: Surrogate, n: int) -> list[Found]:
         """The next ``n`` configs, all different; fewer only where no others were found.
 
-        With log-EI these are the best config of each subspace, best first (TopB of algorithm 1 of
-        the AttnBO paper), but for a visit to the least tried subspace now and then; beyond one per
-        subspace, the earlier ones count as pending.
+        These are the best configs of each subspace, best first (TopB of algorithm 1 of the AttnBO
+        paper); beyond one per subspace, the earlier ones count as running.
         """
         chosen: list[Found] = []
-        batch = Batch(self.is_taken, self.pending, self.pending_x)
+        avoided = self.avoided.copy()
         while len(chosen) < n:
-            found = self._pass(surrogate, acquisition, n - len(chosen), batch)
+            found = self._pass(acquisition, surrogate, avoided, n - len(chosen))
             if not found:
                 break
             chosen += found
             for one in found:
-                batch.add(one.subspace, one.x)
+                avoided.add(one.subspace, one.x)
             if len(chosen) < n:
                 surrogate = surrogate.with_pending(
-                    [f.subspace for f in found], [f.x for f in found]
+                    [one.subspace for one in found], [one.x for one in found]
                 )
         return chosen
 
     def _pass(
-        self, surrogate: Surrogate, acquisition: Acquisition, n: int, is_taken: IsTaken
+        self, acquisition: Acquisition, surrogate: Surrogate, avoided: Avoided, n: int
     ) -> list[Found]:
-        seen, rng = self.observations, self.rng
-        if acquisition == "log_ei":
-            subspaces = list(self.space.subspaces())
-        else:
-            subspaces = self._some_subspaces(surrogate, n)
-        if acquisition == "thompson":
-            return thompson(surrogate, subspaces, seen, rng, is_taken, n)
-        starts = Starts(uniform=max(12, 96 * _FULL_STARTS // max(len(subspaces), _FULL_STARTS)))
-        found = maximise_per_subspace(surrogate, subspaces, seen, rng, is_taken, starts)
-        if acquisition == "log_ei" and n < len(found) and self.visit_every:
-            found = self._visit(found, n)
-        return found[:n]
+        subspaces = self.visited(acquisition, surrogate, n)
+        if isinstance(acquisition, Thompson):
+            return self._by_draws(acquisition, surrogate, subspaces, avoided, n)
+        rows = self.starts(len(subspaces)).draw(subspaces, self.data, self.rng)
+        starts = list(zip(subspaces, rows, strict=True))
+        pools = maximise(acquisition.under(surrogate), starts, Effort(), is_taken=avoided)
+        best = [(pool.subspace, pool.best_untaken(avoided)) for pool in pools]
+        found = [Found(subspace, *one) for subspace, one in best if one is not None]
+        return sorted(found, key=lambda one: -one.score)[:n]
 
-    def _visit(self, found: list[Found], n: int) -> list[Found]:
-        """If one of the next ``n`` is due for it, the least tried subspace comes first."""
-        tried = Counter(s.index for s in (*self.observations.subspaces, *self.pending))
-        if -tried.total() % self.visit_every >= n:
-            return found
-        least = min(found, key=lambda one: tried[one.subspace.index])
-        rest = [one for one in found if one is not least]
-        return [replace(least, is_visit=True), *rest]
+    def _by_draws(
+        self,
+        acquisition: Thompson,
+        surrogate: Surrogate,
+        subspaces: Sequence[Subspace],
+        avoided: Avoided,
+        n: int,
+    ) -> list[Found]:
+        each = max(4, MAX_ROWS // (2 * len(subspaces)))
+        starts = Starts(uniform=each, around_own_best=8, around_best=16, projected=1)
+        drawn = zip(subspaces, starts.draw(subspaces, self.data, self.rng), strict=True)
+        rows = [(s, row) for s, x in drawn for row in x if not avoided(s, row)]
+        if not rows:
+            return []
+        return [Found(*one) for one in acquisition.choose(surrogate, rows, self.rng, n)]
 
-    def _some_subspaces(self, surrogate: Surrogate, n: int) -> list[Subspace]:
-        if self.space.n_subspaces <= MAX_VISITED_SUBSPACES:
+    def visited(self, acquisition: Acquisition, surrogate: Surrogate, n: int) -> list[Subspace]:
+        """The subspaces to look at for ``n`` configs: all, or promising ones of too many."""
+        if not acquisition.is_sampled or self.space.n_subspaces <= MAX_VISITED_SUBSPACES:
             return list(self.space.subspaces())
-        wanted = min(max(n, N_PROMISING), 4 * N_PROMISING)
-        return promising_subspaces(surrogate, self.space, self.observations, self.rng, wanted)
+        wanted = min(max(n, self.n_promising), MAX_PROMISING)
+        return self._promising(acquisition.under(surrogate), wanted)
 
+    def _promising(self, score: Score, n: int) -> list[Subspace]:
+        """At most ``n`` different subspaces in which the score was found to be largest.
 
-def default_acquisition(space: Space) -> Acquisition:
-    """log-EI in every subspace where they can all be visited, else in sampled ones."""
-    return "log_ei" if space.n_subspaces <= MAX_VISITED_SUBSPACES else "sampled_log_ei"
+        It is looked at on configs of random subspaces and of those that are one structural change
+        away from the best configs so far.
+        """
+        space, data, rng = self.space, self.data, self.rng
+        configs = [space.sample(rng) for _ in range(N_RANDOM)]
+        rows: list[tuple[Subspace, Array]] = []
+        for at in np.argsort(-data.scores, kind="stable")[:N_BEST]:
+            subspace, x = data.subspaces[at], data.x[at]
+            rows.append((subspace, x[None]))
+            near = list(structural_neighbours(space, subspace, subspace.decode(x), rng))
+            configs += [near[other] for other in rng.permutation(len(near))[:N_NEIGHBOURS]]
+        homes = [space.subspace_of(config) for config in configs]
+        rows += [(s, s.encode(c)[None]) for s, c in zip(homes, configs, strict=True)]
+        scores = np.concatenate(score_rows(score, rows))
+        ranked = [rows[at][0] for at in np.argsort(-scores, kind="stable")]
+        return list({subspace.index: subspace for subspace in ranked}.values())[:n]

@@ -1,82 +1,109 @@
-"""A surrogate and rows come in; the logarithm of their expected improvement goes out."""
+"""Expected and probable improvement upon the best posterior mean so far, as logarithms."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
-import numpy as np
 import torch
-from botorch.acquisition.analytic import _log_ei_helper
-from numpy.typing import NDArray
+from botorch.acquisition.analytic import LogExpectedImprovement
+from botorch.models.model import Model
+from botorch.posteriors import Posterior
 from torch import Tensor
 
-from nasbo.space import Subspace
-from nasbo.surrogates.base import Batches, Surrogate
-
-Array = NDArray[np.float64]
+from nasbo.acquisition.base import Pointwise
+from nasbo.history.data import Data
+from nasbo.surrogates.base import Surrogate
 
 _LOG_ROOT_2PI = 0.5 * math.log(2.0 * math.pi)
-CHUNK = 256
-"""Rows per pass through the surrogate: bounds memory, hardly costs time."""
 
 
-def log_ei(mean: Tensor, variance: Tensor, incumbent: float) -> Tensor:
-    """log E[max(f - incumbent, 0)], numerically stable far from the incumbent.
+@dataclass
+class LogEI(Pointwise):
+    """log E[max(f - incumbent, 0)], stable far below the incumbent (Ament et al., NeurIPS 2023).
 
-    Args:
-        mean: posterior means, shape (n,).
-        variance: posterior variances, shape (n,).
-        incumbent: score to improve upon.
+    Attributes:
+        incumbent: the score to improve upon: the largest posterior mean of an observed config.
     """
-    result: Tensor = _LogEI.apply(mean, variance, incumbent)
-    return result
+
+    incumbent: float = 0.0
+
+    name: ClassVar[str] = "log_ei"
+    is_sampled: ClassVar[bool] = False
+
+    def prepare(self, surrogate: Surrogate, data: Data) -> Self:
+        self.incumbent = float(surrogate.observed_means().max())
+        return self
+
+    def score(self, mean: Tensor, variance: Tensor) -> Tensor:
+        result: Tensor = _LogEI.apply(mean, variance, self.incumbent)
+        return result
+
+
+class SampledLogEI(LogEI):
+    """log-EI, in sampled subspaces where there are too many (appendix B.1.3 of AttnBO)."""
+
+    is_sampled = True
+
+
+class LogPI(LogEI):
+    """log P[f > incumbent] (Kushner 1964)."""
+
+    name = "log_pi"
+    is_sampled = True
+
+    def score(self, mean: Tensor, variance: Tensor) -> Tensor:
+        return torch.special.log_ndtr((mean - self.incumbent) / variance.sqrt())
 
 
 class _LogEI(torch.autograd.Function):
-    """log-EI with its derivatives Phi(u) / EI by the mean and phi(u) / EI by the sd."""
+    """BoTorch's log-EI with its derivatives Phi(u) / EI by the mean and phi(u) / EI by the sd.
+
+    With u = (mean - incumbent) / sd, log-EI is log sd + log-EI of N(u, 1) upon 0.
+    """
 
     @staticmethod
     def forward(ctx: Any, mean: Tensor, variance: Tensor, incumbent: float) -> Tensor:
         sd = variance.sqrt()
         u = (mean - incumbent) / sd
-        helper: Tensor = _log_ei_helper(u)
-        ctx.save_for_backward(u, helper, sd)
-        return helper + sd.log()
+        standard = _STANDARD(u[:, None, None])
+        ctx.save_for_backward(u, standard, sd)
+        return standard + sd.log()
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None]:
-        u, helper, sd = ctx.saved_tensors
-        by_mean = torch.exp(torch.special.log_ndtr(u) - helper) / sd
-        by_sd = torch.exp(-0.5 * u * u - _LOG_ROOT_2PI - helper) / sd
+        u, standard, sd = ctx.saved_tensors
+        by_mean = torch.exp(torch.special.log_ndtr(u) - standard) / sd
+        by_sd = torch.exp(-0.5 * u * u - _LOG_ROOT_2PI - standard) / sd
         return gradients[0] * by_mean, gradients[0] * by_sd / (2.0 * sd), None
 
 
-def score_rows(surrogate: Surrogate, rows: Sequence[tuple[Subspace, Array]]) -> list[Array]:
-    """log-EI of rows of many subspaces, shape (n_i,) each, in as few passes as memory allows."""
-    if not rows:
-        return []
-    scores = []
-    with torch.no_grad():
-        for batches in _chunks(rows):
-            mean, variance = surrogate.posteriors(batches)
-            scores.append(log_ei(mean, variance, surrogate.incumbent()))
-    flat = torch.cat(scores).numpy() if scores else np.zeros(0)
-    ends = np.cumsum([len(x) for _, x in rows])
-    return np.split(flat, ends[:-1])
+class _Given(Model):
+    """The model that BoTorch asks for: at ``X`` the score is N(X, 1)."""
+
+    num_outputs = 1
+
+    def posterior(self, X: Tensor, *_: Any, **__: Any) -> Posterior:
+        return _Moments(X)
 
 
-def _chunks(rows: Sequence[tuple[Subspace, Array]]) -> list[Batches]:
-    chunks: list[list[tuple[Subspace, Tensor]]] = [[]]
-    room = CHUNK
-    for subspace, x in rows:
-        start = 0
-        while start < len(x):
-            part = torch.from_numpy(x[start : start + room])
-            chunks[-1].append((subspace, part))
-            start, room = start + len(part), room - len(part)
-            if not room:
-                chunks.append([])
-                room = CHUNK
-    return [chunk for chunk in chunks if chunk]
+class _Moments(Posterior):
+    """A mean that is given, and variance 1."""
+
+    def __init__(self, mean: Tensor) -> None:
+        self.mean, self.variance = mean, torch.ones_like(mean)
+
+    def rsample(self, sample_shape: torch.Size | None = None) -> Tensor:
+        raise NotImplementedError("moments alone have no samples")
+
+    @property
+    def device(self) -> torch.device:
+        return self.mean.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.mean.dtype
+
+
+_STANDARD = LogExpectedImprovement(_Given(), 0.0)

@@ -1,73 +1,80 @@
-"""A fitted surrogate comes in; the maximisers of functions drawn from its posterior go out."""
+"""Thompson sampling."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import ClassVar, Self
 
 import numpy as np
 import torch
 from numpy.random import Generator
+from numpy.typing import NDArray
 
-from nasbo.acquisition.box import Box
-from nasbo.acquisition.maximise import Found, IsTaken, Starts, starting_rows
+from nasbo.acquisition.base import Acquisition, Score
+from nasbo.acquisition.improvement import LogEI
 from nasbo.history.data import Data
 from nasbo.space import Subspace
 from nasbo.surrogates.base import Surrogate
 
+Array = NDArray[np.float64]
+
 MAX_ROWS = 600
 
 
-def thompson(
-    surrogate: Surrogate,
-    subspaces: Sequence[Subspace],
-    observations: Data,
-    rng: Generator,
-    is_taken: IsTaken,
-    n: int,
-) -> list[Found]:
-    """One config for each of ``n`` functions drawn from the posterior; no config twice.
+class Thompson(Acquisition):
+    """The maximisers of functions drawn from the posterior, on a set of configs."""
 
-    The functions are drawn on a set of configs of all the subspaces, at most ``MAX_ROWS``.
-    """
-    each = max(4, MAX_ROWS // (2 * len(subspaces)))
-    starts = Starts(uniform=each, around_own_best=8, around_best=16, projected=1)
-    boxes = [Box(subspace) for subspace in subspaces]
-    rows = [
-        (box.subspace, row)
-        for box, x in zip(boxes, starting_rows(boxes, observations, rng, starts), strict=True)
-        for row in x
-        if not is_taken(box.subspace, row)
-    ]
-    if not rows:
-        return []
-    rows = [rows[at] for at in rng.permutation(len(rows))[:MAX_ROWS]]
-    draws = _draw(surrogate, rows, rng, n)
-    return _pick(rows, draws)
+    name: ClassVar[str] = "draw"
+
+    def __init__(self) -> None:
+        self._improvement = LogEI()
+
+    def prepare(self, surrogate: Surrogate, data: Data) -> Self:
+        self._improvement.prepare(surrogate, data)
+        return self
+
+    def under(self, surrogate: Surrogate) -> Score:
+        """log-EI: draws are no score by which subspaces could be told apart one by one."""
+        return self._improvement.under(surrogate)
+
+    def choose(
+        self,
+        surrogate: Surrogate,
+        rows: list[tuple[Subspace, Array]],
+        rng: Generator,
+        n: int,
+    ) -> list[tuple[Subspace, Array, float]]:
+        """The best row of each of ``n`` functions, no row twice, with its value there.
+
+        Args:
+            surrogate: fitted.
+            rows: which may be chosen, shape (n_free,) each; at most ``MAX_ROWS`` of them, drawn.
+            rng: for all draws.
+            n: how many.
+        """
+        rows = [rows[at] for at in rng.permutation(len(rows))[:MAX_ROWS]]
+        with torch.no_grad():
+            batches = [(subspace, torch.from_numpy(x[None])) for subspace, x in rows]
+            mean, covariance = surrogate.joint_posterior(batches)
+        return _pick(rows, draw(mean.numpy(), covariance.numpy(), rng, n))
 
 
-def _draw(
-    surrogate: Surrogate, rows: Sequence[tuple[Subspace, np.ndarray]], rng: Generator, n: int
-) -> np.ndarray:
-    """Values of ``n`` functions, shape (n, n_rows)."""
-    with torch.no_grad():
-        batches = [(subspace, torch.from_numpy(x[None])) for subspace, x in rows]
-        mean, covariance = surrogate.joint_posterior(batches)
-    values, vectors = np.linalg.eigh(covariance.numpy())
+def draw(mean: Array, covariance: Array, rng: Generator, n: int) -> Array:
+    """``n`` draws, shape (n, m), given a mean, (m,), and a covariance, (m, m)."""
+    values, vectors = np.linalg.eigh(covariance)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
-    draws: np.ndarray = mean.numpy() + rng.standard_normal((n, len(rows))) @ root.T
+    draws: Array = mean + rng.standard_normal((n, len(mean))) @ root.T
     return draws
 
 
-def _pick(rows: Sequence[tuple[Subspace, np.ndarray]], draws: np.ndarray) -> list[Found]:
-    found: list[Found] = []
+def _pick(rows: list[tuple[Subspace, Array]], draws: Array) -> list[tuple[Subspace, Array, float]]:
+    found = []
     free = np.ones(len(rows), dtype=bool)
     for values in draws:
         if not free.any():
             break
         best = int(np.argmax(np.where(free, values, -np.inf)))
-        same = [
-            s.index == rows[best][0].index and np.array_equal(x, rows[best][1]) for s, x in rows
-        ]
+        home, row = rows[best]
+        same = [s.index == home.index and np.array_equal(x, row) for s, x in rows]
         free &= ~np.array(same)
-        found.append(Found(rows[best][0], rows[best][1], float(values[best])))
+        found.append((home, row, float(values[best])))
     return found

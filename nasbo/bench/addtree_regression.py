@@ -127,7 +127,7 @@ def write_table(found: Regression, out: Path) -> None:
 
 def _draw(space: Space, n: int, rng: np.random.Generator) -> Data:
     subspaces: list[Subspace] = [space.random_subspace(rng) for _ in range(n)]
-    x = [subspace.sample(1, rng)[0] for subspace in subspaces]
+    x = [subspace.encode(subspace.sample_config(rng)) for subspace in subspaces]
     y = [small_balanced(s.decode(row)) for s, row in zip(subspaces, x, strict=True)]
     return Data(space, subspaces, x, np.array(y))
 

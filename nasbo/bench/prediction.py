@@ -22,15 +22,13 @@ from nasbo.bench.lookup import find_problem
 from nasbo.bench.problem import Problem
 from nasbo.bench.spec import parse_method
 from nasbo.errors import NasboError
+from nasbo.gp.transform import Scale
 from nasbo.history.data import Data
 from nasbo.methods import Method
-from nasbo.methods.attnbo import AttnBO
 from nasbo.methods.base import Task, design_size
-from nasbo.methods.exclusion import Excluded
 from nasbo.methods.modelled import SurrogateMethod
 from nasbo.space import Subspace
 from nasbo.surrogates.base import FitError, Surrogate, batches_of
-from nasbo.surrogates.transform import Scale
 
 Array = NDArray[np.float64]
 
@@ -122,7 +120,7 @@ def measure_predictions(
 def draw_rows(problem: Problem, n: int, rng: Generator, is_true: bool = False) -> Data:
     """Random configs with their scores, larger is better; the first of them count as design."""
     subspaces: list[Subspace] = [problem.space.random_subspace(rng) for _ in range(n)]
-    x = [subspace.sample(1, rng)[0] for subspace in subspaces]
+    x = [subspace.encode(subspace.sample_config(rng)) for subspace in subspaces]
     scores = []
     for subspace, row in zip(subspaces, x, strict=True):
         config = subspace.decode(row)
@@ -199,12 +197,9 @@ def _line(problem: str, size: int, method: str, quality: Quality, pad: int, wide
 
 def _surrogate(method: Method, label: str, seed: int) -> Surrogate:
     """The surrogate of a method, not fitted."""
-    if isinstance(method, AttnBO):
-        return method.make_surrogate(seed)
     if not isinstance(method, SurrogateMethod):
         raise NasboError(f"{label} has no surrogate whose predictions could be scored")
-    rng = np.random.default_rng(seed)
-    return method.make_surrogate(Task(method.space, [], [], Excluded(), 1, rng, seed))
+    return method.make_surrogate(Task.empty(method.space, seed))
 
 
 def _fit_and_score(surrogate: Surrogate, observed: Data, held_out: Data, label: str) -> Quality:

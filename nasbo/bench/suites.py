@@ -94,7 +94,7 @@ SUITES: dict[str, Suite] = {
         (
             Part(
                 ("share", "noshare", "blocks", "jenatton_large_shifted"),
-                ("attnbo", "attnbo[attention=off]", "attnbo[structured=off]", PAPER_METHOD),
+                ("attnbo", "attnbo[attention=off]", PAPER_METHOD),
                 5,
             ),
         ),

@@ -25,12 +25,23 @@ ROOMS = (
     "nasbo.acquisition",
     "nasbo.bench.peers",
     "nasbo.feasibility",
+    "nasbo.gp",
     "nasbo.methods",
+    "nasbo.space.flat",
+    "nasbo.space.kinds",
+    "nasbo.space.neighbours",
+    "nasbo.space.parameter",
+    "nasbo.space.subspace",
+    "nasbo.space.tree",
+    "nasbo.space.vertices",
+    "nasbo.space.walk",
     "nasbo.surrogates",
-    "nasbo.tokens",
 )
-"""What else a method imports (spaces, histories, errors) carries values and decides nothing."""
+"""What else a method imports (files of spaces, histories, errors) carries values and decides
+nothing."""
 _INSIDE = tuple(f"{room}." for room in ROOMS)
+_SPACE = "nasbo.space"
+"""Its names come from rooms that decide and from others: the package itself is looked through."""
 DATA_SUFFIXES = (".json", ".npz", ".npy", ".pt", ".safetensors")
 """Files beside the modules that decide what a method does, such as weights."""
 
@@ -76,8 +87,12 @@ def reached_modules(module: str) -> set[str]:
         if name in found or (file := _file(name)) is None:
             continue
         found.add(name)
-        waiting += [other for other in _imported(file) if f"{other}.".startswith(_INSIDE)]
+        waiting += [other for other in _imported(file) if _decides(other)]
     return found
+
+
+def _decides(module: str) -> bool:
+    return module == _SPACE or f"{module}.".startswith(_INSIDE)
 
 
 def bare_source(text: str) -> str:

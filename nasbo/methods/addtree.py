@@ -1,33 +1,36 @@
-"""History comes in; the configs that Add-Tree-GP-UCB (or EI over the paths) chooses go out."""
+"""Add-Tree: one GP with a kernel per vertex of the tree, EI or UCB."""
 
 from __future__ import annotations
 
 import heapq
 import itertools
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
-from torch import Tensor
 
-from nasbo.acquisition import Found
-from nasbo.acquisition.box import Box
-from nasbo.acquisition.choose import MAX_VISITED_SUBSPACES
-from nasbo.acquisition.neighbours import Values, complete, structural_neighbours
+from nasbo.acquisition import (
+    MAX_VISITED_SUBSPACES,
+    Acquisition,
+    AddTreeUCB,
+    Chooser,
+    Found,
+    Score,
+)
+from nasbo.acquisition.optimise import IsTaken, joined, maximise, score_rows
+from nasbo.gp.kernels import KERNELS, KernelName
 from nasbo.history.data import Data
-from nasbo.methods.ascent import Score, box_of, evaluate, maximise_score
 from nasbo.methods.base import Task
-from nasbo.methods.modelled import BatchExclusion, IsTaken, SurrogateMethod, best_by_ei
+from nasbo.methods.modelled import SurrogateMethod
 from nasbo.methods.options import check_choice
 from nasbo.space import Parameter, Space, Subspace
+from nasbo.space.neighbours import Values, complete, structural_neighbours
+from nasbo.space.walk import ROOT, Key, child_keys
 from nasbo.surrogates.add_tree import AddTreeGP
 from nasbo.surrogates.base import Surrogate
-from nasbo.surrogates.correlations import KERNELS, KernelName
-from nasbo.surrogates.vertices import ROOT, Key, child_keys
 
 Array = NDArray[np.float64]
 Allows = Callable[[Subspace, Array], bool]
@@ -69,26 +72,29 @@ class AddTree(SurrogateMethod):
         check_choice("kernel", kernel, KERNELS)
         self.acquisition = acquisition
         self.kernel = cast(KernelName, kernel)
-        self.score_name = "ucb" if acquisition == "ucb" else "log_ei"
 
     def make_surrogate(self, task: Task) -> AddTreeGP:
         return AddTreeGP(self.space, self.kernel)
 
-    def choose(self, surrogate: Surrogate, observations: Data, task: Task) -> list[Found]:
+    def make_acquisition(self) -> Acquisition:
+        return AddTreeUCB() if self.acquisition == "ucb" else super().make_acquisition()
+
+    def choose(
+        self, acquisition: Acquisition, surrogate: Surrogate, chooser: Chooser, task: Task
+    ) -> tuple[list[Found], dict[str, Any]]:
         if self.acquisition == "ei":
-            return best_by_ei(surrogate, observations, task)
+            return super().choose(acquisition, surrogate, chooser, task)
         chosen: list[Found] = []
-        is_taken = BatchExclusion(task)
         model = cast(AddTreeGP, surrogate)
         while len(chosen) < task.n:
-            bounds = VertexBounds(model, observations, task.rng)
-            found = best_path(bounds, is_taken, task.rng)
+            bounds = VertexBounds(model, chooser.data, task.rng)
+            found = best_path(bounds, chooser.avoided, task.rng)
             if found is None:
                 break
             chosen.append(found)
-            is_taken.add(found.subspace, found.x)
+            chooser.avoided.add(found.subspace, found.x)
             model = model.with_pending([found.subspace], [found.x])
-        return chosen
+        return chosen, {}
 
 
 @dataclass(frozen=True)
@@ -102,11 +108,10 @@ class _Vertex:
 class VertexBounds:
     """The largest upper confidence bound of each vertex (lines 3 to 5 of algorithm 2)."""
 
-    def __init__(self, model: AddTreeGP, observations: Data, rng: Generator) -> None:
+    def __init__(self, model: AddTreeGP, data: Data, rng: Generator) -> None:
         self.model = model
-        self._seen, self._rng = observations, rng
+        self._seen, self._rng = data, rng
         self._known: dict[Key, _Vertex] = {}
-        self._log_t = math.log(2.0 * len(observations))
 
     def __getitem__(self, key: Key) -> _Vertex:
         if key not in self._known:
@@ -115,23 +120,20 @@ class VertexBounds:
 
     def _bound(self, key: Key) -> Score:
         n_columns = len(self.model.tree.slots.get(key, ()))
-        sds = math.sqrt(0.2 * max(n_columns, 1) * self._log_t)
-
-        def bound(x: Tensor) -> Tensor:
-            mean, variance = self.model.vertex_posterior(key, x)
-            return mean + sds * variance.sqrt()
-
-        return bound
+        ucb = AddTreeUCB(n_dimensions=n_columns).prepare(self.model, self._seen)
+        return lambda rows: ucb.score(*self.model.vertex_posterior(key, joined(rows)))
 
     def _maximise(self, key: Key) -> _Vertex:
-        box, bound = box_of(self.model.tree.slots.get(key, ())), self._bound(key)
-        if not box.n_columns:
+        box, bound = Subspace(0, self.model.tree.slots.get(key, ()), {}), self._bound(key)
+        if not box.n_free:
             only = np.zeros((1, 0))
-            return _Vertex(only, evaluate(bound, only))
-        starts = [box.sample(N_UNIFORM, self._rng)]
+            return _Vertex(only, *score_rows(bound, [(box, only)]))
+        starts = [box.candidates(N_UNIFORM, self._rng)]
         for row in self._best_rows(key):
             starts.append(box.perturb(np.repeat(row[None], N_AROUND, 0), self._rng))
-        return _Vertex(*maximise_score(box, bound, np.concatenate(starts)))
+        (pool,) = maximise(bound, [(box, np.concatenate(starts))])
+        different = np.sort(np.unique(pool.x, axis=0, return_index=True)[1])
+        return _Vertex(pool.x[different], pool.scores[different])
 
     def allowed(self, subspace: Subspace) -> _Vertex:
         """Whole rows of a subspace inside the limits, best sum first; none without limits."""
@@ -140,18 +142,20 @@ class VertexBounds:
             rows = self._draw_allowed(subspace, allows)
         scores = np.zeros(len(rows))
         for key, columns in self.model.tree.path(subspace).items():
-            scores += evaluate(self._bound(key), rows[:, list(columns)])
+            (some,) = score_rows(self._bound(key), [(subspace, rows[:, list(columns)])])
+            scores += some
         order = np.argsort(-scores, kind="stable")
         return _Vertex(rows[order], scores[order])
 
     def _draw_allowed(self, subspace: Subspace, allows: Allows) -> Array:
         """Rows inside the limits: around the subspace's best ones first, then uniform ones."""
-        box, drawn = Box(subspace), []
+        drawn = []
         order = np.argsort(-self._seen.scores, kind="stable")
         here = [at for at in order if self._seen.subspaces[at].index == subspace.index]
         for at in here[:3]:
-            drawn.append(box.perturb(np.repeat(self._seen.x[at][None], N_AROUND, 0), self._rng))
-        drawn.append(box.sample(N_DRAWS, self._rng))
+            near = np.repeat(self._seen.x[at][None], N_AROUND, 0)
+            drawn.append(subspace.perturb(near, self._rng))
+        drawn.append(subspace.candidates(N_DRAWS, self._rng))
         inside = (row for row in np.concatenate(drawn) if allows(subspace, row))
         rows = list(itertools.islice(inside, N_ALLOWED))
         return np.array(rows).reshape(len(rows), subspace.n_free)
@@ -258,7 +262,7 @@ class _BestBelow:
         children = parameter.repeated or parameter.branch(value)
         values: Values = {(parameter.name, key[1]): value}
         total = 0.0
-        for child in child_keys(parameter, level, *key):
+        for child in child_keys(parameter, level, key):
             score, below = self.group(children, child)
             total, values = total + score, values | below
         return total, values

@@ -1,9 +1,9 @@
-"""History comes in; configs by Thompson sampling over subspaces and inside them go out."""
+"""Bandits-BO: one GP per subspace, Thompson sampling over subspaces and inside them."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -11,19 +11,17 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nasbo.acquisition import Found
-from nasbo.acquisition.box import Box
-from nasbo.acquisition.choose import MAX_VISITED_SUBSPACES
-from nasbo.acquisition.maximise import Starts, starting_rows
+from nasbo.acquisition import MAX_VISITED_SUBSPACES, Acquisition, Chooser, Found, Score, Thompson
+from nasbo.acquisition.optimise import joined, maximise
+from nasbo.acquisition.starts import Starts
+from nasbo.gp.pathwise import PosteriorDraw
+from nasbo.gp.slice import slice_sample
 from nasbo.history.data import Data
-from nasbo.methods.ascent import maximise_score
 from nasbo.methods.base import Task
-from nasbo.methods.modelled import BatchExclusion, IsTaken, SurrogateMethod
+from nasbo.methods.modelled import SurrogateMethod
 from nasbo.space import Subspace
 from nasbo.surrogates.base import Surrogate
 from nasbo.surrogates.independent import IndependentGPs, SubspaceGP
-from nasbo.surrogates.pathwise import PosteriorDraw
-from nasbo.surrogates.slice import slice_sample
 
 Array = NDArray[np.float64]
 
@@ -43,43 +41,44 @@ class BanditsBO(SurrogateMethod):
     the earlier ones and all running ones as pending.
     """
 
-    score_name = "draw"
-
     def make_surrogate(self, task: Task) -> IndependentGPs:
         return IndependentGPs(self.space, partial(learn_by_slices, rng=task.rng))
 
-    def choose(self, surrogate: Surrogate, observations: Data, task: Task) -> list[Found]:
+    def make_acquisition(self) -> Acquisition:
+        return Thompson()
+
+    def choose(
+        self, acquisition: Acquisition, surrogate: Surrogate, chooser: Chooser, task: Task
+    ) -> tuple[list[Found], dict[str, Any]]:
         arms = cast(IndependentGPs, surrogate)
-        is_taken = BatchExclusion(task)
         chosen: list[Found] = []
         while len(chosen) < task.n:
-            found = self._pull(arms, observations, task, is_taken)
+            found = self._pull(arms, chooser, task)
             if found is None:
                 break
             chosen.append(found)
-            is_taken.add(found.subspace, found.x)
+            chooser.avoided.add(found.subspace, found.x)
             arms = arms.with_pending([found.subspace], [found.x])
-        return chosen
+        return chosen, {}
 
-    def _pull(
-        self, arms: IndependentGPs, observations: Data, task: Task, is_taken: IsTaken
-    ) -> Found | None:
-        boxes = [Box(subspace) for subspace in self._arms(observations, task.rng)]
+    def _pull(self, arms: IndependentGPs, chooser: Chooser, task: Task) -> Found | None:
+        subspaces = self._arms(chooser.data, task.rng)
         best: Found | None = None
-        starts = starting_rows(boxes, observations, task.rng, STARTS)
-        for box, rows in zip(boxes, starts, strict=True):
-            draw = PosteriorDraw(arms.model(box.subspace), task.rng)
-            found = _largest(box, draw, rows, is_taken)
-            if found is not None and (best is None or found.score > best.score):
-                best = found
+        starts = STARTS.draw(subspaces, chooser.data, task.rng)
+        for subspace, rows in zip(subspaces, starts, strict=True):
+            draw = PosteriorDraw(arms.model(subspace), task.rng)
+            (pool,) = maximise(_score_of(draw), [(subspace, rows)])
+            found = pool.best_untaken(chooser.avoided)
+            if found is not None and (best is None or found[1] > best.score):
+                best = Found(subspace, *found)
         return best
 
-    def _arms(self, observations: Data, rng: Generator) -> list[Subspace]:
+    def _arms(self, data: Data, rng: Generator) -> list[Subspace]:
         """All subspaces, or those with results and a few others where there are too many."""
         if self.space.n_subspaces <= MAX_VISITED_SUBSPACES:
             return list(self.space.subspaces())
-        order = np.argsort(-observations.scores, kind="stable")[:MAX_VISITED_SUBSPACES]
-        arms = [observations.subspaces[at] for at in order]
+        order = np.argsort(-data.scores, kind="stable")[:MAX_VISITED_SUBSPACES]
+        arms = [data.subspaces[at] for at in order]
         arms += [self.space.random_subspace(rng) for _ in range(N_UNSEEN)]
         return list({arm.index: arm for arm in arms}.values())
 
@@ -99,9 +98,5 @@ def learn_by_slices(
         model.condition(subspaces, x, z)
 
 
-def _largest(box: Box, draw: PosteriorDraw, starts: Array, is_taken: IsTaken) -> Found | None:
-    rows, scores = maximise_score(box, draw, starts)
-    for row, score in zip(rows, scores, strict=True):
-        if not is_taken(box.subspace, row):
-            return Found(box.subspace, row, float(score))
-    return None
+def _score_of(draw: PosteriorDraw) -> Score:
+    return lambda batches: draw(joined(batches))

@@ -6,6 +6,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -67,10 +68,21 @@ class Task:
     rng: Generator
     torch_seed: int
 
-    @property
+    @classmethod
+    def empty(cls, space: Space, seed: int) -> Task:
+        """A task without results: what a method needs to make its surrogate."""
+        return cls(space, [], [], Excluded(), 1, np.random.default_rng(seed), seed)
+
+    @cached_property
     def data(self) -> Data:
         """The rows as surrogates take them."""
         return Data.of_trials(self.space, self.rows, self._allows())
+
+    @cached_property
+    def running(self) -> tuple[list[Subspace], list[NDArray[np.float64]]]:
+        """The pending configs: their subspaces, and their rows in the unit cube."""
+        subspaces = [self.space.subspace_of(config) for config in self.pending]
+        return subspaces, [s.encode(c) for s, c in zip(subspaces, self.pending, strict=True)]
 
     def _allows(self) -> Callable[[Subspace, NDArray[np.float64]], bool] | None:
         """Whether a place is inside the limits, for those who look for places to start from."""

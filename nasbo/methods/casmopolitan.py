@@ -1,4 +1,4 @@
-"""History comes in; configs of a local search in trust regions with global restarts go out."""
+"""CASMOPOLITAN: a local search in trust regions with global restarts."""
 
 from __future__ import annotations
 
@@ -8,19 +8,16 @@ from dataclasses import replace
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
-from nasbo.acquisition import Found, log_ei
-from nasbo.acquisition.box import Box
-from nasbo.acquisition.improvement import score_rows
-from nasbo.acquisition.neighbours import structural_neighbours
+from nasbo.acquisition import UCB, Avoided, Found, LogEI, Score
+from nasbo.acquisition.optimise import IsTaken, maximise, score_rows
 from nasbo.history.data import Data
-from nasbo.methods.ascent import maximise_score
 from nasbo.methods.base import Method, Suggestion, Task, draw_anywhere
-from nasbo.methods.modelled import BatchExclusion, IsTaken
+from nasbo.methods.modelled import avoided
 from nasbo.methods.options import check_count
 from nasbo.methods.trust_region import Rules, Run, TrustRegion, begin, count_choices, replay
 from nasbo.space import Config, Space, Subspace
+from nasbo.space.neighbours import structural_neighbours
 from nasbo.surrogates.mixed import MixedGP
 
 Array = NDArray[np.float64]
@@ -33,7 +30,6 @@ N_CLIMBED_SUBSPACES = 3
 N_RESTART = 256
 N_LAST = 2048
 """So many configs are drawn in a region before it is said that it has no untried one."""
-UCB_SDS = 1.96
 MIN_BESTS = 3
 """Ended runs that it takes to learn the global GP's hyperparameters; before, the prior's serve."""
 
@@ -75,7 +71,7 @@ class Casmopolitan(Method):
     def propose(self, task: Task) -> list[Suggestion]:
         owners = [trial.info.get("run") for trial, _ in task.rows]
         runs = replay([score for _, score in task.rows], self.rules, owners)
-        is_taken = BatchExclusion(task)
+        is_taken = avoided(task)
         chosen = self._of_run(runs, task, is_taken)
         while len(chosen) < task.n:
             # Nothing untried is left in the region: the next run begins, and says so in its info.
@@ -89,9 +85,7 @@ class Casmopolitan(Method):
             chosen += more
         return chosen
 
-    def _of_run(
-        self, runs: Sequence[Run], task: Task, is_taken: BatchExclusion
-    ) -> list[Suggestion]:
+    def _of_run(self, runs: Sequence[Run], task: Task, is_taken: Avoided) -> list[Suggestion]:
         """Configs of the present run, as many as its region has."""
         seen = task.data.take(runs[-1].rows)
         if len(seen) == 0:
@@ -109,29 +103,27 @@ class Casmopolitan(Method):
         region: TrustRegion,
         seen: Data,
         task: Task,
-        is_taken: BatchExclusion,
+        is_taken: Avoided,
         info: dict[str, float],
     ) -> list[Suggestion]:
         """Configs of the largest log-EI inside the region; earlier ones count as pending."""
         model = MixedGP(self.space)
         model.fit(seen)
-        subspaces = [self.space.subspace_of(config) for config in task.pending]
-        places = [s.encode(c) for s, c in zip(subspaces, task.pending, strict=True)]
-        model = model.with_pending(subspaces, places)
+        improvement = LogEI().prepare(model, seen)
+        model = model.with_pending(*task.running)
         region = region.weighted(model.box_weights(region.subspace))
         chosen: list[Suggestion] = []
         while len(chosen) < task.n:
-            found = _search(model, region, task, is_taken)
+            found = _search(improvement.under(model), region, task, is_taken)
             if found is None:
                 break
             is_taken.add(found.subspace, found.x)
             model = model.with_pending([found.subspace], [found.x])
-            config = found.subspace.decode(found.x)
-            chosen.append(Suggestion(config, "model", info | {"log_ei": found.score}))
+            chosen.append(Suggestion(found.config, "model", info | {"log_ei": found.score}))
         return chosen
 
     def _begin(
-        self, region: TrustRegion, task: Task, is_taken: BatchExclusion, info: dict[str, float]
+        self, region: TrustRegion, task: Task, is_taken: Avoided, info: dict[str, float]
     ) -> list[Suggestion]:
         """Configs drawn inside the region of a run that has just begun."""
         chosen: list[Suggestion] = []
@@ -144,9 +136,7 @@ class Casmopolitan(Method):
                 chosen.append(Suggestion(subspace.decode(x), "model", dict(info)))
         return chosen
 
-    def _restart(
-        self, runs: Sequence[Run], task: Task, is_taken: BatchExclusion
-    ) -> list[Suggestion]:
+    def _restart(self, runs: Sequence[Run], task: Task, is_taken: Avoided) -> list[Suggestion]:
         """The config of the largest UCB under the global GP, then some around it."""
         model = self._global_model(runs, task.data)
         places = [_place(self.space, self.space.sample(task.rng)) for _ in range(N_RESTART)]
@@ -159,7 +149,7 @@ class Casmopolitan(Method):
         with torch.no_grad():
             batches = [(s, torch.from_numpy(x[None])) for s, x in places]
             mean, variance = model.posteriors(batches)
-        subspace, x = places[int((mean + UCB_SDS * variance.sqrt()).argmax())]
+        subspace, x = places[int(UCB().score(mean, variance).argmax())]
         is_taken.add(subspace, x)
         info: dict[str, float] = {"run": len(runs) - 1}
         first = Suggestion(subspace.decode(x), "model", dict(info))
@@ -184,10 +174,10 @@ class Casmopolitan(Method):
         return model
 
 
-def _search(model: MixedGP, region: TrustRegion, task: Task, is_taken: IsTaken) -> Found | None:
-    """The untried config of the largest log-EI in the region; ``None`` where none is left."""
+def _search(score: Score, region: TrustRegion, task: Task, is_taken: IsTaken) -> Found | None:
+    """The untried config of the largest score in the region; ``None`` where none is left."""
     pools = _candidates(region, task, N_SAMPLES)
-    scores = score_rows(model, pools)
+    scores = score_rows(score, pools)
     tops = sorted(range(len(pools)), key=lambda at: -float(scores[at].max()))[:N_CLIMBED_SUBSPACES]
     found = []
     for at in tops:
@@ -195,12 +185,15 @@ def _search(model: MixedGP, region: TrustRegion, task: Task, is_taken: IsTaken) 
         starts = x[np.argsort(-scores[at], kind="stable")[:N_CLIMBS]]
         if subspace.index == region.subspace.index:
             starts = np.concatenate([starts, subspace.encode(region.config)[None]])
-        found.append(_climb(model, region, (subspace, starts), is_taken))
-    best = max((one for one in found if one is not None), key=_score, default=None)
+        inside = [region.region(subspace)]
+        (pool,) = maximise(score, [(subspace, starts)], regions=inside)
+        one = pool.best_untaken(is_taken)
+        found += [Found(subspace, *one)] if one is not None else []
+    best = max(found, key=_score, default=None)
     best = best or _best_untried(pools, scores, is_taken)
     if best is None:  # hardly anything is left, or little is inside the limits: look closely
         pools = _candidates(region, task, N_LAST)
-        best = _best_untried(pools, score_rows(model, pools), is_taken)
+        best = _best_untried(pools, score_rows(score, pools), is_taken)
     return best
 
 
@@ -234,25 +227,8 @@ def _candidates(region: TrustRegion, task: Task, n: int) -> list[Place]:
         subspace, x = _place(space, config)
         pools.setdefault(subspace.index, (subspace, []))[1].append(x[None])
     places = [(subspace, np.unique(np.concatenate(x), axis=0)) for subspace, x in pools.values()]
-    inside = [(subspace, x[region.region(Box(subspace)).contains(x)]) for subspace, x in places]
+    inside = [(subspace, x[region.region(subspace).contains(x)]) for subspace, x in places]
     return [(subspace, x) for subspace, x in inside if len(x)]
-
-
-def _climb(model: MixedGP, region: TrustRegion, place: Place, is_taken: IsTaken) -> Found | None:
-    """Interleaved search from some rows of a subspace, inside the region."""
-    subspace, starts = place
-    box = Box(subspace)
-
-    def score(rows: Tensor) -> Tensor:
-        mean, variance = model.posterior(subspace, rows)
-        return log_ei(mean, variance, model.incumbent())
-
-    inside = region.region(box)
-    rows, scores = maximise_score(box, score, starts, inside)
-    for row, value in zip(rows, scores, strict=True):
-        if not is_taken(subspace, row):
-            return Found(subspace, row, float(value))
-    return None
 
 
 def _place(space: Space, config: Config) -> Place:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from numpy.random import Generator
 
-from nasbo.acquisition.neighbours import complete, values_of
 from nasbo.errors import NasboError
 from nasbo.history import Trial
 from nasbo.methods.base import Method, Suggestion, Task, draw_anywhere
 from nasbo.methods.exclusion import Excluded
 from nasbo.methods.options import check_count
 from nasbo.space import Config, Space
+from nasbo.space.neighbours import complete, values_of
 
 POPULATION = 25
 TOURNAMENT = 5

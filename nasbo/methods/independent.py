@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import cast
 
+from nasbo.gp.kernels import KERNELS, KernelName
 from nasbo.methods.base import Task
 from nasbo.methods.modelled import SurrogateMethod
 from nasbo.methods.options import check_choice
 from nasbo.space import Space
-from nasbo.surrogates.correlations import KERNELS, KernelName
 from nasbo.surrogates.independent import IndependentGPs
 
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 
 from numpy.random import Generator
 
-from nasbo.acquisition.neighbours import complete, values_of
 from nasbo.methods.base import Suggestion, Task
 from nasbo.methods.exclusion import Excluded
 from nasbo.space import Config, Space
+from nasbo.space.neighbours import complete, values_of
 
 TRIES = 20
 """So often a method is asked for each config that is wanted."""

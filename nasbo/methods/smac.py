@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 
 from nasbo.methods.base import Method, Suggestion, Task
-from nasbo.methods.flattened import FlatParameter, flat_name, flatten, from_flat, levels_of
 from nasbo.methods.optional import import_optional
 from nasbo.methods.recombined import TRIES, ask_untried
-from nasbo.space import Config, Parameter, Space, Value
-from nasbo.surrogates.vertices import Key, walk
+from nasbo.space import Config, Space
+from nasbo.space.flat import FlatParameter, flatten, from_flat, to_flat
 
 _SEED_OF_TRIALS = 0
 """SMAC gives every trial of a deterministic scenario this seed."""
@@ -46,7 +45,11 @@ class Smac(Method):
             # SMAC takes the mean of no durations for a line of its log.
             warnings.simplefilter("ignore", RuntimeWarning)
             facade = self._facade(task, folder)
-            return ask_untried(self.space, task, lambda: self._from_smac(facade.ask().config))
+
+            def ask() -> Config:
+                return from_flat(self.space, dict(facade.ask().config))
+
+            return ask_untried(self.space, task, ask)
 
     def _facade(self, task: Task, folder: str) -> Any:
         smac, space = self._smac, self._config_space(task.torch_seed)
@@ -97,17 +100,9 @@ class Smac(Method):
         )
 
     def _trial(self, space: Any, config: Config) -> Any:
-        values = levels_of(self.space.subspace_of(config), config)
+        values = to_flat(self.space.subspace_of(config), config)
         known = self._kinds.Configuration(space, values=values)
         return self._runs.TrialInfo(known, seed=_SEED_OF_TRIALS)
-
-    def _from_smac(self, config: Any) -> Config:
-        found = dict(config)
-
-        def decide(parameter: Parameter, key: Key) -> Value:
-            return from_flat(parameter, found[flat_name(parameter, key)])
-
-        return walk(self.space, decide)
 
     def _config_space(self, seed: int) -> Any:
         space = self._kinds.ConfigurationSpace(seed=seed)
@@ -120,8 +115,7 @@ class Smac(Method):
             decided = _below_a_choice(one, by_name)
             if decided.parent:
                 parent = by_name[decided.parent].parameter
-                low = int(parent.low) if parent.kind == "int" else 0
-                values = [low + level for level in decided.levels]
+                values = [parent.to_flat(parent.value_at(level)) for level in decided.levels]
                 child, above = made[one.name], made[decided.parent]
                 conditions.append(self._kinds.InCondition(child, above, values))
         if conditions:
@@ -130,16 +124,14 @@ class Smac(Method):
 
     def _hyperparameter(self, flat: FlatParameter) -> Any:
         kinds, parameter = self._kinds, flat.parameter
-        low, high = parameter.low, parameter.high
-        if parameter.kind == "float":
-            return kinds.Float(flat.name, (low, high), log=parameter.log)
-        first = int(low) if parameter.kind == "int" else 0
+        low, high, log = parameter.flat_range
+        if parameter.is_continuous:
+            return kinds.Float(flat.name, (low, high), log=log)
         if parameter.n_levels == 1:
-            return kinds.Constant(flat.name, first)
-        if parameter.kind == "choice":
+            return kinds.Constant(flat.name, int(low))
+        if not parameter.is_ordered:
             return kinds.Categorical(flat.name, list(range(parameter.n_levels)))
-        last = first + parameter.n_levels - 1
-        return kinds.Integer(flat.name, (first, last), log=parameter.log)
+        return kinds.Integer(flat.name, (int(low), int(high)), log=log)
 
 
 def _below_a_choice(flat: FlatParameter, by_name: Mapping[str, FlatParameter]) -> FlatParameter:

@@ -6,12 +6,12 @@ import warnings
 from typing import Any
 
 from nasbo.methods.base import Method, Suggestion, Task
-from nasbo.methods.flattened import flat_name, flatten, from_flat, levels_of
 from nasbo.methods.optional import import_optional
 from nasbo.methods.options import check_switch
 from nasbo.methods.recombined import ask_untried
 from nasbo.space import Config, Parameter, Space, Value
-from nasbo.surrogates.vertices import Key, walk
+from nasbo.space.flat import flat_name, flatten, to_flat
+from nasbo.space.walk import Key
 
 
 class Tpe(Method):
@@ -61,7 +61,7 @@ class Tpe(Method):
         return study
 
     def _frozen(self, config: Config, state: Any, score: float | None) -> Any:
-        params = levels_of(self.space.subspace_of(config), config)
+        params = to_flat(self.space.subspace_of(config), config)
         return self._optuna.trial.create_trial(
             state=state,
             value=score,
@@ -72,26 +72,21 @@ class Tpe(Method):
     def _ask(self, trial: Any) -> Config:
         def decide(parameter: Parameter, key: Key) -> Value:
             name = flat_name(parameter, key)
-            if parameter.kind == "choice":
-                value = trial.suggest_categorical(name, list(range(parameter.n_levels)))
-            elif parameter.kind == "float":
-                value = trial.suggest_float(name, parameter.low, parameter.high, log=parameter.log)
-            elif parameter.kind == "int":
-                low, high = int(parameter.low), int(parameter.high)
-                value = trial.suggest_int(name, low, high, log=parameter.log)
+            low, high, log = parameter.flat_range
+            if not parameter.is_ordered:
+                number = trial.suggest_categorical(name, list(range(parameter.n_levels)))
+            elif parameter.is_continuous:
+                number = trial.suggest_float(name, low, high, log=log)
             else:
-                value = trial.suggest_int(name, 0, parameter.n_levels - 1)
-            return from_flat(parameter, value)
+                number = trial.suggest_int(name, int(low), int(high), log=log)
+            return parameter.from_flat(number)
 
-        return walk(self.space, decide)
+        return self.space.build_config(decide)
 
     def _distribution(self, parameter: Parameter) -> Any:
-        kinds = self._optuna.distributions
-        if parameter.kind == "choice":
+        kinds, (low, high, log) = self._optuna.distributions, parameter.flat_range
+        if not parameter.is_ordered:
             return kinds.CategoricalDistribution(list(range(parameter.n_levels)))
-        if parameter.kind == "float":
-            return kinds.FloatDistribution(parameter.low, parameter.high, log=parameter.log)
-        if parameter.kind == "int":
-            low, high = int(parameter.low), int(parameter.high)
-            return kinds.IntDistribution(low, high, log=parameter.log)
-        return kinds.IntDistribution(0, parameter.n_levels - 1)
+        if parameter.is_continuous:
+            return kinds.FloatDistribution(low, high, log=log)
+        return kinds.IntDistribution(int(low), int(high), log=log)

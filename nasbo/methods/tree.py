@@ -1,24 +1,20 @@
-"""History comes in; the configs that two-step EI under the tree-structured GP chooses go out."""
+"""Two-step EI under the tree-structured GP."""
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nasbo.acquisition import Found, log_ei
-from nasbo.history.data import Data
-from nasbo.methods.ascent import box_of, maximise_columns
+from nasbo.acquisition import Acquisition, Chooser, Found, LogEI
+from nasbo.acquisition.optimise import IsTaken, Pool, joined, maximise
 from nasbo.methods.base import Task
-from nasbo.methods.modelled import (
-    BatchExclusion,
-    IsTaken,
-    SurrogateMethod,
-    best_by_ei,
-    visited_subspaces,
-)
+from nasbo.methods.modelled import SurrogateMethod
 from nasbo.methods.options import check_choice
 from nasbo.space import Space, Subspace
 from nasbo.surrogates.base import Surrogate
@@ -62,63 +58,92 @@ class Tree(SurrogateMethod):
     def make_surrogate(self, task: Task) -> TreeGP:
         return TreeGP(self.space, self.features)
 
-    def choose(self, surrogate: Surrogate, observations: Data, task: Task) -> list[Found]:
+    def choose(
+        self, acquisition: Acquisition, surrogate: Surrogate, chooser: Chooser, task: Task
+    ) -> tuple[list[Found], dict[str, Any]]:
         if self.acquisition == "full":
-            return best_by_ei(surrogate, observations, task)
+            return super().choose(acquisition, surrogate, chooser, task)
         chosen: list[Found] = []
-        is_taken = BatchExclusion(task)
-        model = cast(TreeGP, surrogate)
+        model, two_steps = cast(TreeGP, surrogate), _TwoSteps(cast(LogEI, acquisition), task)
         while len(chosen) < task.n:
-            found = self._two_steps(model, observations, task, is_taken)
+            subspaces = chooser.visited(acquisition, model, task.n)
+            found = two_steps.best(model, subspaces, chooser.avoided)
             if found is None:
                 break
             chosen.append(found)
-            is_taken.add(found.subspace, found.x)
+            chooser.avoided.add(found.subspace, found.x)
             model = model.with_pending([found.subspace], [found.x])
-        return chosen
+        return chosen, {}
 
-    def _two_steps(
-        self, model: TreeGP, observations: Data, task: Task, is_taken: IsTaken
-    ) -> Found | None:
-        subspaces = visited_subspaces(model, observations, task)
-        paths = [self._best_on_path(model, subspace, task) for subspace in subspaces]
+
+@dataclass(frozen=True)
+class _TwoSteps:
+    """Two-step EI (section 3.2)."""
+
+    improvement: LogEI
+    task: Task
+
+    def best(self, model: TreeGP, subspaces: Sequence[Subspace], is_taken: IsTaken) -> Found | None:
+        """The config of the best path that has an untried one."""
+        paths = [self._on_path(model, subspace) for subspace in subspaces]
         ranked = sorted(zip(paths, subspaces, strict=True), key=lambda one: -one[0][1])
         for (x, _), subspace in ranked:
-            found = self._best_in_leaf(model, subspace, x, task, is_taken)
+            found = self._in_leaf(model, subspace, x, is_taken)
             if found is not None:
                 return found
         return None
 
-    def _best_on_path(self, model: TreeGP, subspace: Subspace, task: Task) -> tuple[Array, float]:
+    def _on_path(self, model: TreeGP, subspace: Subspace) -> tuple[Array, float]:
         """Step one in one path: a row with the best shared parameters, and its path EI."""
 
         def score(x: Tensor) -> Tensor:
-            mean, variance = model.path_posterior([(subspace, x)])
-            return log_ei(mean, variance, model.incumbent())
+            return self.improvement.score(*model.path_posterior([(subspace, x)]))
 
-        columns = model.design.shared_columns(subspace)
-        starts = box_of([subspace.free[at] for at in columns]).sample(N_PATH_STARTS, task.rng)
-        middle = np.full(subspace.n_free, 0.5)
-        x, scores = maximise_columns(subspace, middle, columns, score, starts)
-        return x[0], float(scores[0])
+        part = _Part(subspace, model.design.shared_columns(subspace), np.full(subspace.n_free, 0.5))
+        pool = part.maximise(score, part.box.candidates(N_PATH_STARTS, self.task.rng))
+        return part.whole(torch.from_numpy(pool.x[:1])).numpy()[0], float(pool.scores[0])
 
-    def _best_in_leaf(
-        self, model: TreeGP, subspace: Subspace, x: Array, task: Task, is_taken: IsTaken
+    def _in_leaf(
+        self, model: TreeGP, subspace: Subspace, x: Array, is_taken: IsTaken
     ) -> Found | None:
         """Step two: the leaf's own parameters, or all of them where those are used up."""
 
         def score(x: Tensor) -> Tensor:
-            mean, variance = model.posterior(subspace, x)
-            return log_ei(mean, variance, model.incumbent())
+            return self.improvement.score(*model.posterior(subspace, x))
 
         for columns in (model.design.own_columns(subspace), list(range(subspace.n_free))):
-            box = box_of([subspace.free[at] for at in columns])
-            starts = box.sample(N_LEAF_STARTS, task.rng)
+            part = _Part(subspace, columns, x)
+            starts = part.box.candidates(N_LEAF_STARTS, self.task.rng)
             if near := model.best_rows(subspace):
                 best = np.repeat(np.stack(near)[:, columns], N_AROUND, 0)
-                starts = np.concatenate([starts, box.perturb(best, task.rng)])
-            rows, scores = maximise_columns(subspace, x, columns, score, starts)
-            for row, value in zip(rows, scores, strict=True):
+                starts = np.concatenate([starts, part.box.perturb(best, self.task.rng)])
+            pool = part.maximise(score, starts)
+            rows = part.whole(torch.from_numpy(pool.x)).numpy()
+            for row, value in zip(rows, pool.scores, strict=True):
                 if not is_taken(subspace, row):
                     return Found(subspace, row, float(value))
         return None
+
+
+class _Part:
+    """Some columns of a subspace's row; the others are held.
+
+    Args:
+        subspace: of the row.
+        columns: those that may change.
+        row: shape (n_free,).
+    """
+
+    def __init__(self, subspace: Subspace, columns: Sequence[int], row: Array) -> None:
+        self.box = Subspace(0, tuple(subspace.free[column] for column in columns), {})
+        self._columns, self._row = torch.tensor(columns, dtype=torch.long), row
+
+    def whole(self, part: Tensor) -> Tensor:
+        """Whole rows, shape (n, n_free), with the columns of ``part``, (n, k)."""
+        base = torch.from_numpy(self._row[None]).expand(len(part), -1)
+        return base.index_copy(1, self._columns, part)
+
+    def maximise(self, score: Callable[[Tensor], Tensor], starts: Array) -> Pool:
+        """The columns of the largest scores of whole rows."""
+        (pool,) = maximise(lambda some: score(self.whole(joined(some))), [(self.box, starts)])
+        return pool

@@ -9,11 +9,9 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from nasbo.acquisition.box import Box
-from nasbo.acquisition.neighbours import Values, complete, values_of
-from nasbo.methods.ascent import Region
+from nasbo.acquisition.optimise import Region
 from nasbo.space import Config, Parameter, Space, Subspace
-from nasbo.surrogates.vertices import ROOT, Key, child_keys
+from nasbo.space.neighbours import Values, complete, values_of
 
 Array = NDArray[np.float64]
 
@@ -126,26 +124,11 @@ def _after(run: Run, score: float, at: int, rules: Rules) -> Run:
 
 def count_choices(space: Space) -> int:
     """Choices and structural parameters of several levels, each name and place in a list once."""
-    found: set[tuple[str, int]] = set()
-
-    def visit(group: Sequence[Parameter], key: Key) -> None:
-        for parameter in group:
-            if _is_choice(parameter):
-                found.add((parameter.name, key[1]))
-            for branch in parameter.branches:
-                level = parameter.level_of(branch.value)
-                for child in child_keys(parameter, level, *key):
-                    visit(branch.parameters, child)
-            if parameter.repeated:
-                for child in child_keys(parameter, parameter.n_levels - 1, *key):
-                    visit(parameter.repeated, child)
-
-    visit(space.parameters, ROOT)
-    return len(found)
+    return len({(n.parameter.name, n.key[1]) for n in space.nodes if _is_choice(n.parameter)})
 
 
 def _is_choice(parameter: Parameter) -> bool:
-    return (parameter.is_structural or parameter.kind == "choice") and parameter.n_levels > 1
+    return (parameter.is_structural or not parameter.is_ordered) and parameter.n_levels > 1
 
 
 class TrustRegion:
@@ -180,7 +163,7 @@ class TrustRegion:
         self._choices = [slot for slot in self.subspace.slots if _is_choice(slot.parameter)]
         weights = np.ones(len(self.subspace.free)) if weights is None else weights
         self._weights = dict(zip(self._parameters, map(float, weights), strict=True))
-        self._home = self.region(Box(self.subspace))
+        self._home = self.region(self.subspace)
 
     def weighted(self, weights: Array) -> TrustRegion:
         """The same with other weights of the box' sides, shape (n_free,)."""
@@ -200,7 +183,7 @@ class TrustRegion:
             slot = self._choices[at]
             values[slot.name, slot.index] = slot.parameter.sample(rng)
         free = self.subspace.free
-        numbers = [at for at, slot in enumerate(free) if slot.parameter.is_number]
+        numbers = [at for at, slot in enumerate(free) if slot.parameter.is_ordered]
         for at in numbers:
             if rng.random() < MOVED_NUMBERS / len(numbers):
                 low, high = self._home.low[at], self._home.high[at]
@@ -212,30 +195,28 @@ class TrustRegion:
     def rows(self, n: int, rng: Generator) -> Array:
         """The same within the centre's own subspace, structural values kept: (n, n_free)."""
         free = self.subspace.free
-        box = Box(self.subspace)
         low, high, here = self._home.low, self._home.high, self._home.centre
-        is_choice = np.array([s.parameter.kind == "choice" for s in free], dtype=bool)
+        is_choice = ~self.subspace.is_ordered
         n_choices, shape = int(is_choice.sum()), (n, len(free))
         changes = rng.integers(min(self.radius, n_choices) + 1, size=(n, 1))
         ranks = np.where(is_choice, rng.random(shape), 2.0).argsort(1).argsort(1)
-        choices = np.where(ranks < changes, box.draw(n, rng), here)
+        choices = np.where(ranks < changes, self.subspace.sample(n, rng), here)
         is_moved = rng.random(shape) < MOVED_NUMBERS / max(len(free) - n_choices, 1)
         numbers = np.where(is_moved, low + (high - low) * rng.random(shape), here)
-        x = box.snap(np.where(is_choice, choices, numbers))
+        x = self.subspace.snap(np.where(is_choice, choices, numbers))
         return np.where((x < low - SLACK) | (x > high + SLACK), here, x)
 
-    def region(self, box: Box) -> Region:
-        """The part of a subspace's box that lies inside."""
-        subspace = box.subspace
-        low, high = np.zeros(box.n_columns), np.ones(box.n_columns)
-        centre = np.zeros(box.n_columns)
+    def region(self, subspace: Subspace) -> Region:
+        """The part of a subspace that lies inside."""
+        low, high = np.zeros(subspace.n_free), np.ones(subspace.n_free)
+        centre = np.zeros(subspace.n_free)
         counted = []
         for column, slot in enumerate(subspace.free):
             key = slot.name, slot.index
             if self._parameters.get(key) != slot.parameter:
                 continue  # it came into being with a structural change
             centre[column] = slot.parameter.to_unit(self.centre[key])
-            if slot.parameter.kind == "choice":
+            if not slot.parameter.is_ordered:
                 counted.append(column)
             else:
                 reach = 0.5 * self.length * self._weights[key]

@@ -1,10 +1,9 @@
 """A history comes in; who attends to whom in the sweep's surrogate goes out.
 
 The preset ``default`` has attention between units (branches, blocks of a network): one map per type
-of unit, with what the surrogate learned from the history. The others have an encoder of tokens: one
-map per subspace, of the first block, mean of its heads, for the subspace's best config (AttnBO
-paper, appendix D). That of the preset ``paper`` is trained on the history first; that of
-``attention=features`` is never trained, its map shows the fixed features that it adds.
+of unit, with what the surrogate learned from the history. The preset ``paper`` has an encoder of
+tokens, which is trained on the history first: one map per subspace, of the first block, mean of its
+heads, for the subspace's best config (AttnBO paper, appendix D).
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from nasbo.history import Trial, View
 from nasbo.history.data import Data
 
 if TYPE_CHECKING:
-    from nasbo.surrogates.layout import Unit  # imports torch
+    from nasbo.gp.layout import Unit  # imports torch
 
 MAX_ROWS = 48
 """The paper's deep kernel is trained on so many rows at most: a picture should not take minutes."""
@@ -40,14 +39,14 @@ class AttentionMap:
         title: what they belong to.
         labels: their names, ``kernel_size[2]``.
         weights: row i is what i attends to, (n, n); rows add up to 1.
-        kind: ``units``, or what the encoder is.
+        kind: what attends.
         trial: whose config it is; a map of units is about all configs.
     """
 
     title: str
     labels: tuple[str, ...]
     weights: list[list[float]]
-    kind: Literal["units", "trained encoder", "fixed encoder"]
+    kind: Literal["units", "trained encoder"]
     trial: Trial | None = None
 
 
@@ -80,11 +79,9 @@ def attention_maps(
         raise NoAttentionError("the sweep was run with attention=off")
     if options.get("preset", "default") == "paper":
         trained = _fitted(history, options, seed, MAX_ROWS)
-        return [_map_of_tokens(history, trial, trained, "trained encoder") for trial in best]
+        return [_map_of_tokens(history, trial, trained) for trial in best]
     surrogate = _fitted(history, options, seed, MAX_UNIT_ROWS)
     maps = _unit_maps(surrogate)
-    if (encoder := surrogate.encode) is not None:
-        maps += [_map_of_tokens(history, trial, encoder, "fixed encoder") for trial in best]
     if not maps:
         raise NoAttentionError("the space has no two units of one type, which could attend")
     return maps[:n_maps]
@@ -103,8 +100,13 @@ def _fitted(history: View, options: dict[str, Any], seed: int, n_rows: int) -> A
     with warnings.catch_warnings():  # of torch, about what gpytorch does
         warnings.simplefilter("ignore", FutureWarning)
         from nasbo.methods.attnbo import AttnBO  # takes seconds to import
+        from nasbo.methods.base import Task
 
-    surrogate = AttnBO(history.space, seed, **options).make_surrogate(seed)
+    try:
+        method = AttnBO(history.space, seed, **options)
+    except (NasboError, TypeError) as error:
+        raise NoAttentionError(f"the sweep's options are no longer known: {error}") from error
+    surrogate: Any = method.make_surrogate(Task.empty(history.space, seed))
     try:
         surrogate.fit(Data.of_trials(history.space, _thin(history.rows(), n_rows)))
     except ArithmeticError as error:
@@ -125,7 +127,7 @@ def _thin(rows: Sequence[tuple[Trial, float]], n: int = MAX_ROWS) -> list[tuple[
 
 def _unit_maps(surrogate: Any) -> list[AttentionMap]:
     """A map per type of units, that with most of them first."""
-    from nasbo.surrogates.shared import SharedUnits
+    from nasbo.gp.shared import SharedUnits
 
     kernels = [kernel for kernel in surrogate.kernels if isinstance(kernel, SharedUnits)]
     kernels.sort(key=lambda kernel: -len(kernel.members))
@@ -147,13 +149,11 @@ def _unit_label(unit: Unit) -> str:
     return unit.branch.replace("[]", place, 1) or "top"
 
 
-def _map_of_tokens(
-    history: View, trial: Trial, source: Any, kind: Literal["trained encoder", "fixed encoder"]
-) -> AttentionMap:
-    from nasbo.surrogates.base import as_batches
+def _map_of_tokens(history: View, trial: Trial, surrogate: Any) -> AttentionMap:
+    from nasbo.gp.rows import as_batches
 
     subspace = history.subspace(trial)
     ((_, x),) = as_batches([subspace], [subspace.encode(trial.config)])
-    weights = source.attention_map(subspace, x[0]).tolist()
+    weights = surrogate.attention_map(subspace, x[0]).tolist()
     labels = tuple(slot.label for slot in subspace.slots)
-    return AttentionMap(subspace.id, labels, weights, kind, trial)
+    return AttentionMap(subspace.id, labels, weights, "trained encoder", trial)

@@ -39,7 +39,8 @@ def _draw(node: Tree, group: Sequence[Parameter], suffix: str) -> None:
         if parameter.branches:
             _draw_bare(branch, parameter)
         if parameter.repeated:
-            times = f"each of {int(parameter.low)} to {int(parameter.high)}"
+            least, most = (parameter.n_repeats(at) for at in (0, parameter.n_levels - 1))
+            times = f"each of {least} to {most}"
             _draw(branch.add(_line((times, "yellow"))), parameter.repeated, "[i]")
 
 

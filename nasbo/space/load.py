@@ -1,26 +1,24 @@
-"""A space file, a shipped name or a dict comes in; a checked ``Space`` or a SpaceError goes out."""
+"""Reader of space files: a checked ``Space``, or an error with its line."""
 
 from __future__ import annotations
 
 import math
 import os
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from nasbo.errors import ConfigError, SpaceError, shorten
-from nasbo.space.document import MAX_NUMBER, Node, read_dict, read_file
-from nasbo.space.parameter import KINDS, Branch, Kind, Parameter, Value, value_key
+from nasbo.space.document import Node, read_dict, read_file
+from nasbo.space.kinds import KINDS, Integer, Number
+from nasbo.space.parameter import Branch, Parameter, Value, value_key
 from nasbo.space.tree import Space, find_clash
 
 SHIPPED = Path(__file__).resolve().parents[2] / "search_spaces"
 MAX_REPEATS = 256
-MAX_CHOICES = 10_000
 MAX_SUBSPACE_BITS = 10_000
 _KEYS = ("type", "range", "submodule", "log", "default")
-_BOUNDS = re.compile(r"^\s*(.+?)\s*\.\.\.\s*(.+?)\s*$", re.DOTALL)
 
 
 def load_space(source: Space | Mapping[str, Any] | str | os.PathLike[str]) -> Space:
@@ -48,7 +46,7 @@ _SYNONYMS = {
     **dict.fromkeys(("loguniform", "logfloat", "qloguniform"), "type: float, log: true"),
     **dict.fromkeys(("integer", "randint", "uniformint", "qrandint"), "type: int"),
     **dict.fromkeys(("lograndint", "logint", "loguniformint"), "type: int, log: true"),
-    **dict.fromkeys(("categorical", "enum", "select", "ordinal", "str"), "type: choice"),
+    **dict.fromkeys(("categorical", "enum", "select", "str"), "type: choice"),
     **dict.fromkeys(("bool", "boolean"), "type: choice, range: {true, false}"),
 }
 """What to write for the types of other packages."""
@@ -119,7 +117,7 @@ def _parameter(key: Node, node: Node, is_repeated: bool) -> Parameter:
     kind = _kind(name, node, entry)
     if "range" not in entry:
         raise node.error(f"{name!r} needs a range")
-    parameter = _ranged(name, kind, entry["range"], _log(name, kind, entry.get("log")))
+    parameter = kind.read(name, entry["range"], _log(name, kind, entry.get("log")))
     if "default" in entry:
         parameter = _with_default(parameter, entry["default"])
     if "submodule" in entry:
@@ -135,13 +133,12 @@ def _name(key: Node) -> str:
     return name
 
 
-def _kind(name: str, node: Node, entry: dict[Any, Node]) -> Kind:
+def _kind(name: str, node: Node, entry: dict[Any, Node]) -> type[Parameter]:
     if "type" not in entry:
         raise node.error(f"{name!r} needs a type: one of {', '.join(KINDS)}")
     kind = entry["type"]
-    for known in KINDS:
-        if kind.is_scalar and kind.value == known:
-            return known
+    if kind.is_scalar and isinstance(kind.value, str) and kind.value in KINDS:
+        return KINDS[kind.value]
     got = shorten(kind.plain())
     hint = _SYNONYMS.get(str(kind.value).lower().replace("_", "")) if kind.is_scalar else None
     advice = f"; write {hint}" if hint else ""
@@ -149,101 +146,14 @@ def _kind(name: str, node: Node, entry: dict[Any, Node]) -> Kind:
     raise kind.error(f"{rule}, got the unknown type {got}{advice}")
 
 
-def _log(name: str, kind: Kind, node: Node | None) -> bool:
+def _log(name: str, kind: type[Parameter], node: Node | None) -> bool:
     if node is None:
         return False
     if not isinstance(node.value, bool):
         raise node.error(f"'log' of {name!r} must be true or false, got {shorten(node.plain())}")
-    if node.value and kind not in ("int", "float"):
-        raise node.error(f"'log' is for int and float, but {name!r} is a {kind}")
+    if node.value and not issubclass(kind, Number):
+        raise node.error(f"'log' is for int and float, but {name!r} is a {kind.kind}")
     return node.value
-
-
-def _ranged(name: str, kind: Kind, node: Node, log: bool) -> Parameter:
-    if kind == "choice":
-        return Parameter(name, kind, values=_values(name, node))
-    low, high = _bounds(name, kind, node)
-    if log and low <= 0:
-        raise node.error(f"0 < low must hold for the log range of {name!r}, but got {low:g}")
-    return Parameter(name, kind, low=low, high=high, log=log)
-
-
-def _values(name: str, node: Node) -> tuple[Value, ...]:
-    """The values of a choice: ``{a, b}`` (a mapping without values), or a list."""
-    if node.is_mapping:
-        if filled := [child for _, child in node.pairs() if child.value is not None]:
-            raise filled[0].error(f"the range of {name!r} must be {{a, b}} or [a, b], not a: b")
-        items = [key for key, _ in node.pairs()]
-    elif node.is_list:
-        items = node.value
-    else:
-        raise node.error(f"the range of {name!r} must be {{a, b}}, got {shorten(node.plain())}")
-    if not items:
-        raise node.error(f"the range of {name!r} is empty")
-    if len(items) > MAX_CHOICES:
-        raise node.error(f"a choice may have {MAX_CHOICES} values, {name!r} has {len(items)}")
-    return _distinct(name, items)
-
-
-def _distinct(name: str, items: list[Node]) -> tuple[Value, ...]:
-    values: dict[Value, Value] = {}  # also refuses 1 beside True: no dict could hold both as keys
-    for item in items:
-        if not item.is_scalar:
-            raise item.error(f"a value of {name!r} must be single, got {shorten(item.plain())}")
-        if isinstance(item.value, str) and _BOUNDS.match(item.value):
-            raise item.error(f"{name!r} is a choice: list its values, got {shorten(item.value)}")
-        if item.value in values:
-            raise item.error(f"{item.value!r} stands twice in the range of {name!r}")
-        values[item.value] = item.value
-    return tuple(values.values())
-
-
-def _bounds(name: str, kind: Kind, node: Node) -> tuple[float, float]:
-    """The ends of a number's range, both inside it."""
-    low, high = (_number(name, kind, end, node) for end in _ends(name, node))
-    if kind == "float":
-        if not low < high:
-            raise node.error(f"low < high must hold for {name!r}, but got {low:g}...{high:g}")
-        return low, high
-    if not low < high:
-        rule = "low < high must hold (the right end is outside)"
-        raise node.error(f"{rule} for {name!r}, but got {low}...{high}")
-    if kind == "powerint2" and not (low >= 0 and high <= 54):
-        raise node.error(f"exponents of {name!r} must be in 0...54, but got {low}...{high}")
-    return low, high - 1
-
-
-def _ends(name: str, node: Node) -> list[Any]:
-    if node.is_list and all(item.is_scalar for item in node.value):
-        ends = [item.value for item in node.value]
-        if len(ends) == 2:
-            return ends
-        if len(ends) == 1 and isinstance(ends[0], str) and (match := _BOUNDS.match(ends[0])):
-            return list(match.groups())
-    elif node.is_scalar and isinstance(node.value, str) and (match := _BOUNDS.match(node.value)):
-        return list(match.groups())
-    raise node.error(f"the range of {name!r} must be [low...high], got {shorten(node.plain())}")
-
-
-def _number(name: str, kind: Kind, end: Any, node: Node) -> float:
-    try:
-        if isinstance(end, bool) or end is None:
-            raise ValueError
-        number = float(end) if kind == "float" else _integer(end)
-    except (ValueError, OverflowError) as error:
-        what = "a number" if kind == "float" else "an integer"
-        raise node.error(f"{what} is needed for {name!r}, got {shorten(end)}") from error
-    if not abs(number) <= MAX_NUMBER:
-        raise node.error(f"numbers must lie within ±2^53, got {shorten(end)} for {name!r}")
-    return number
-
-
-def _integer(end: Any) -> int:
-    if isinstance(end, float) and end.is_integer():
-        return int(end)
-    if isinstance(end, float):
-        raise ValueError(end)
-    return int(end)
 
 
 def _with_default(parameter: Parameter, node: Node) -> Parameter:
@@ -258,8 +168,9 @@ def _with_default(parameter: Parameter, node: Node) -> Parameter:
 
 def _with_children(parameter: Parameter, node: Node, is_repeated: bool) -> Parameter:
     name = parameter.name
-    if parameter.kind == "float":
-        raise node.error(f"{name!r} is a float: only discrete parameters can have a submodule")
+    if parameter.is_continuous:
+        rule = "only discrete parameters can have a submodule"
+        raise node.error(f"{name!r} is a {parameter.kind}: {rule}")
     if not node.is_mapping or not node.pairs():
         raise node.error(f"the submodule of {name!r} must be a mapping of parameters")
     definitions = [_is_definition(child) for _, child in node.pairs()]
@@ -292,7 +203,7 @@ def _branches(parameter: Parameter, node: Node, is_repeated: bool) -> tuple[Bran
 
 def _repeated(parameter: Parameter, node: Node, is_repeated: bool) -> tuple[Parameter, ...]:
     name = parameter.name
-    if parameter.kind != "int":
+    if not isinstance(parameter, Integer):
         known = shorten(parameter.value_at(0))
         rule = f"the submodule of the {parameter.kind} {name!r} needs a key per value"
         raise node.error(f"{rule} (such as {known}), with the parameters under it")

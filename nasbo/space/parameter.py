@@ -1,22 +1,24 @@
-"""A parameter with its type and range comes in; its values, plain and in [0, 1], go out."""
+"""Parameters of the tree: what all kinds share."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Self
 
+import numpy as np
 from numpy.random import Generator
+from numpy.typing import NDArray
 
 from nasbo.errors import ConfigError, shorten
+from nasbo.space.document import Node
 
+Array = NDArray[np.float64]
 Value = str | int | float | bool | None
 Config = dict[str, Any]
-Kind = Literal["choice", "int", "float", "powerint2"]
-
-_MAX_SHOWN = 50
-KINDS: tuple[Kind, ...] = ("choice", "int", "float", "powerint2")
+RangeKey = tuple[str, float, float, bool, str]
 
 
 def value_key(value: Any) -> tuple[str, Value] | None:
@@ -40,24 +42,132 @@ class Branch:
 
 
 @dataclass(frozen=True)
-class Parameter:
-    """A parameter of the tree.
+class Parameter(ABC):
+    """A parameter of the tree; ``nasbo.space.kinds`` has a class for each ``type:`` of a file.
 
-    ``low`` and ``high`` are both inside the range (the files write integer ranges right-open);
-    for ``powerint2`` they are exponents. ``branches`` holds the children by value, ``repeated``
-    the children that come once per count of an int.
+    ``branches`` holds the children by value, ``repeated`` the children that come once per count of
+    an integer.
+
+    Attributes:
+        kind: its ``type:`` in a file.
+        is_ordered: whether neighbouring levels are alike; a choice is not.
+        is_even: whether its levels are at equal distances in [0, 1].
     """
 
     name: str
-    kind: Kind
-    values: tuple[Value, ...] = ()
-    low: float = 0
-    high: float = 0
-    log: bool = False
-    default: Value = None
-    has_default: bool = False
-    branches: tuple[Branch, ...] = ()
-    repeated: tuple[Parameter, ...] = ()
+    default: Value = field(default=None, kw_only=True)
+    has_default: bool = field(default=False, kw_only=True)
+    branches: tuple[Branch, ...] = field(default=(), kw_only=True)
+    repeated: tuple[Parameter, ...] = field(default=(), kw_only=True)
+
+    kind: ClassVar[str]
+    is_ordered: ClassVar[bool] = True
+
+    # What a kind says
+
+    @classmethod
+    @abstractmethod
+    def read(cls, name: str, node: Node, log: bool) -> Self:
+        """The parameter of a file's ``range:``; ``SpaceError`` with its line if it is none."""
+
+    @property
+    @abstractmethod
+    def n_levels(self) -> int:
+        """How many values there are; 0 where they are endless."""
+
+    @abstractmethod
+    def value_at(self, level: int) -> Value:
+        """The value of a level, 0 to ``n_levels - 1``."""
+
+    @abstractmethod
+    def find_level(self, value: Any) -> int | None:
+        """The level of a value; ``None`` if it is outside the range."""
+
+    @abstractmethod
+    def range_text(self) -> str:
+        """The range in words, for messages and drawings."""
+
+    @abstractmethod
+    def range_values(self) -> list[Any]:
+        """The range as a file has it."""
+
+    @property
+    @abstractmethod
+    def range_key(self) -> RangeKey:
+        """What a parameter is but for its name; can be sorted."""
+
+    @property
+    def is_even(self) -> bool:
+        return True
+
+    # Levels
+
+    @property
+    def is_continuous(self) -> bool:
+        """Whether there is a value between any two others."""
+        return self.n_levels == 0
+
+    def level_of(self, value: Any) -> int:
+        """The level of a value; ``ConfigError`` if it is outside the range."""
+        level = self.find_level(value)
+        if level is None:
+            raise self.outside(value)
+        return level
+
+    def canonical(self, value: Any) -> Value:
+        """The value as the space itself would write it; ``ConfigError`` if it is outside."""
+        return self.value_at(self.level_of(value))
+
+    def outside(self, value: Any) -> ConfigError:
+        """The error for a value outside the range."""
+        return ConfigError(f"{self.name!r} must be {self.range_text()}, got {shorten(value)}")
+
+    # The unit interval
+
+    def to_unit(self, value: Value) -> float:
+        """A value of the range as a number in [0, 1]: level / (n_levels - 1)."""
+        return self.level_of(value) / max(self.n_levels - 1, 1)
+
+    def from_unit(self, unit: float) -> Value:
+        """The value nearest to a number in [0, 1] (inverse of ``to_unit``)."""
+        return self.value_at(round(min(max(float(unit), 0.0), 1.0) * (self.n_levels - 1)))
+
+    def snap(self, x: Array) -> Array:
+        """Numbers in [0, 1] moved to the nearest level, shape (n,)."""
+        top = max(self.n_levels - 1, 1)
+        return np.asarray(np.round(x * top) / top)
+
+    @cached_property
+    def units(self) -> Array:
+        """All levels in [0, 1], shape (n_levels,)."""
+        return np.array([self.to_unit(self.value_at(level)) for level in range(self.n_levels)])
+
+    # Values
+
+    def sample(self, rng: Generator) -> Value:
+        """One value, uniform over the range (in the logarithm where ``log`` is set)."""
+        return self.value_at(int(rng.integers(self.n_levels)))
+
+    def middle(self) -> Value:
+        """The default, else the middle of the range."""
+        return self.default if self.has_default else self.from_unit(0.5)
+
+    # How packages for flat spaces see it
+
+    @property
+    def flat_range(self) -> tuple[float, float, bool]:
+        """Smallest and largest number, and whether it is searched in the logarithm."""
+        return 0, self.n_levels - 1, False
+
+    def to_flat(self, value: Value) -> int | float:
+        """A value as a number of ``flat_range``: its level, or itself where it is a number."""
+        return self.level_of(value)
+
+    def from_flat(self, number: float) -> Value:
+        """Inverse of ``to_flat``."""
+        return self.value_at(int(number))
+
+    # The tree
 
     @property
     def is_structural(self) -> bool:
@@ -65,97 +175,17 @@ class Parameter:
         return bool(self.branches or self.repeated)
 
     @property
-    def is_number(self) -> bool:
-        return self.kind != "choice"
-
-    @property
-    def n_levels(self) -> int:
-        """How many values there are; 0 for a float."""
-        if self.kind == "choice":
-            return len(self.values)
-        return 0 if self.kind == "float" else int(self.high) - int(self.low) + 1
-
-    def value_at(self, level: int) -> Value:
-        """The value of a discrete parameter by its place in the range."""
-        if self.kind == "choice":
-            return self.values[level]
-        number = int(self.low) + level
-        return 2**number if self.kind == "powerint2" else number
-
-    def level_of(self, value: Any) -> int:
-        """The place of a discrete value in the range; ``ConfigError`` if it is not in it."""
-        if self.kind == "choice":
-            level = self._levels.get(value_key(value))
-            if level is not None:
-                return level
-        elif _is_whole(value):
-            number = int(value)
-            if self.kind == "powerint2":
-                is_power = number > 0 and number & (number - 1) == 0
-                number = number.bit_length() - 1 if is_power else int(self.low) - 1
-            if self.low <= number <= self.high:
-                return number - int(self.low)
-        raise self._outside(value)
-
-    def canonical(self, value: Any) -> Value:
-        """The value as the space itself would write it; ``ConfigError`` if it is outside."""
-        if self.kind != "float":
-            return self.value_at(self.level_of(value))
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not is_number or not self.low <= value <= self.high:
-            raise self._outside(value)
-        return float(value)
-
-    def to_unit(self, value: Value) -> float:
-        """A value of the range as a number in [0, 1]; a choice as index / (k - 1)."""
-        if self.kind == "int" or self.kind == "float":
-            return self._scale(float(value), _log if self.log else _identity)  # type: ignore[arg-type]
-        return self.level_of(value) / max(self.n_levels - 1, 1)
-
-    def from_unit(self, unit: float) -> Value:
-        """The value nearest to a number in [0, 1] (inverse of ``to_unit``)."""
-        unit = min(max(float(unit), 0.0), 1.0)
-        if self.kind not in ("int", "float"):
-            return self.value_at(round(unit * (self.n_levels - 1)))
-        low, high = float(self.low), float(self.high)
-        if self.log:
-            number = math.exp(math.log(low) + unit * (math.log(high) - math.log(low)))
-        else:
-            number = low * (1.0 - unit) + high * unit
-        number = min(max(number, low), high)
-        return round(number) if self.kind == "int" else number
-
-    def sample(self, rng: Generator) -> Value:
-        """One value, uniform over the range (in the logarithm where ``log`` is set)."""
-        if self.kind == "float":
-            return self.from_unit(rng.random())
-        if self.kind == "int" and self.log:
-            low, high = math.log(self.low), math.log(self.high + 1)
-            number = int(math.exp(low + rng.random() * (high - low)))
-            return min(max(number, int(self.low)), int(self.high))
-        return self.value_at(int(rng.integers(self.n_levels)))
-
-    def middle(self) -> Value:
-        """The default, else the first choice, else the middle of the range."""
-        if self.has_default:
-            return self.default
-        return self.values[0] if self.kind == "choice" else self.from_unit(0.5)
-
-    def range_text(self) -> str:
-        """The range in words, for messages and drawings."""
-        if self.kind == "choice":
-            shown = ", ".join(repr(value) for value in self.values[:_MAX_SHOWN])
-            return f"one of {shown}" + (", ..." if len(self.values) > _MAX_SHOWN else "")
-        if self.kind == "float":
-            return f"a number in [{self.low:g}, {self.high:g}]" + (" (log)" if self.log else "")
-        if self.kind == "powerint2":
-            return f"a power of two in [{2 ** int(self.low)}, {2 ** int(self.high)}]"
-        suffix = " (log)" if self.log else ""
-        return f"an integer in [{int(self.low)}, {int(self.high)}]{suffix}"
+    def children(self) -> tuple[Parameter, ...]:
+        """All children, whatever the value."""
+        return tuple(p for below in self.branches for p in below.parameters) + self.repeated
 
     def branch(self, value: Value) -> tuple[Parameter, ...]:
         """The children that exist under ``value``."""
         return self._children.get(value_key(value), ())
+
+    def n_repeats(self, level: int) -> int:
+        """How many entries the lists of ``repeated`` have at a level."""
+        return int(self.value_at(level))  # type: ignore[arg-type]
 
     @cached_property
     def n_subspaces(self) -> int:
@@ -169,8 +199,8 @@ class Parameter:
     def level_counts(self) -> tuple[tuple[int, int], ...]:
         """(level, subspaces below it) for the levels that have children, in order."""
         if self.repeated:
-            each, low = math.prod(child.n_subspaces for child in self.repeated), int(self.low)
-            return tuple((level, each ** (low + level)) for level in range(self.n_levels))
+            each = math.prod(child.n_subspaces for child in self.repeated)
+            return tuple((at, each ** self.n_repeats(at)) for at in range(self.n_levels))
         pairs = (
             (self.level_of(below.value), math.prod(p.n_subspaces for p in below.parameters))
             for below in self.branches
@@ -178,31 +208,5 @@ class Parameter:
         return tuple(sorted(pairs))
 
     @cached_property
-    def _levels(self) -> dict[tuple[str, Value] | None, int]:
-        return {value_key(value): level for level, value in enumerate(self.values)}
-
-    @cached_property
     def _children(self) -> dict[tuple[str, Value] | None, tuple[Parameter, ...]]:
         return {value_key(branch.value): branch.parameters for branch in self.branches}
-
-    def _outside(self, value: Any) -> ConfigError:
-        rule = f"{self.name!r} must be {self.range_text()}"
-        return ConfigError(f"{rule}, got {shorten(value)}")
-
-    def _scale(self, number: float, scale: Any) -> float:
-        low, high = scale(float(self.low)), scale(float(self.high))
-        return min(max((scale(number) - low) / (high - low), 0.0), 1.0) if high > low else 0.0
-
-
-def _identity(number: float) -> float:
-    return number
-
-
-def _log(number: float) -> float:
-    return math.log(number)
-
-
-def _is_whole(value: Any) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return isinstance(value, int) or value.is_integer()

@@ -1,4 +1,4 @@
-"""One set of structural choices: a flat box of slots; configs go to the unit cube and back."""
+"""Subspaces: one set of structural choices, a flat box; configs in the unit cube and back."""
 
 from __future__ import annotations
 
@@ -19,6 +19,13 @@ from nasbo.space.parameter import Config, Parameter, Value
 
 Array = NDArray[np.float64]
 _WORD = re.compile(r"[^\W\d][\w-]*")
+
+RELAXED_LEVELS = 8
+"""Integers with more levels than this are searched like floats, then snapped."""
+MAX_GRID = 256
+"""Subspaces with no more configs than this are listed instead of drawn."""
+CHANGE_CHOICE = 0.15
+CHANGE_NUMBER = 0.7
 
 
 @dataclass(frozen=True)
@@ -50,6 +57,11 @@ class Slot:
     def label(self) -> str:
         """Name with its place in the list, e.g. ``kernel_size[2]``."""
         return f"{self.name}[{self.index}]" if self.index else self.name
+
+    def value_in(self, config: Config) -> Value:
+        """The value that a config of the subspace has here."""
+        value: Value = config[self.name][self.index - 1] if self.index else config[self.name]
+        return value
 
 
 @dataclass(frozen=True)
@@ -129,31 +141,9 @@ class Subspace:
         return _assemble(self.slots, values, self.lengths)
 
     def encode(self, config: Config) -> Array:
-        """The place of a config in the unit cube, shape (n_free,)."""
-        units = [
-            slot.parameter.to_unit(
-                config[slot.name][slot.index - 1] if slot.index else config[slot.name]
-            )
-            for slot in self.free
-        ]
+        """A config in the unit cube, shape (n_free,)."""
+        units = [slot.parameter.to_unit(slot.value_in(config)) for slot in self.free]
         return np.array(units, dtype=np.float64)
-
-    def snap(self, x: Array) -> Array:
-        """Rows of ``x``, shape (n, n_free), moved to the nearest places that configs can have."""
-        snapped = np.array(x, dtype=np.float64)
-        for column, slot in enumerate(self.free):
-            parameter = slot.parameter
-            if parameter.kind == "float":
-                snapped[:, column] = np.clip(snapped[:, column], 0.0, 1.0)
-                continue
-            for row in range(len(snapped)):
-                snapped[row, column] = parameter.to_unit(parameter.from_unit(snapped[row, column]))
-        return snapped
-
-    def sample(self, n: int, rng: Generator) -> Array:
-        """``n`` uniform rows of the unit cube, discrete ones on their levels: (n, n_free)."""
-        rows = [[s.parameter.to_unit(s.parameter.sample(rng)) for s in self.free] for _ in range(n)]
-        return np.array(rows, dtype=np.float64).reshape(n, self.n_free)
 
     def sample_config(self, rng: Generator) -> Config:
         """One uniform config of this subspace."""
@@ -161,6 +151,95 @@ class Subspace:
             slot.value if slot.is_fixed else slot.parameter.sample(rng) for slot in self.slots
         ]
         return _assemble(self.slots, values, self.lengths)
+
+    # Rows of the unit cube
+
+    @cached_property
+    def n_levels(self) -> NDArray[np.intp]:
+        """Levels of each column of ``x``, 0 where they are endless, shape (n_free,)."""
+        return np.array([slot.parameter.n_levels for slot in self.free], dtype=np.intp)
+
+    @cached_property
+    def is_ordered(self) -> NDArray[np.bool_]:
+        """Which columns of ``x`` are no choices, shape (n_free,)."""
+        return np.array([slot.parameter.is_ordered for slot in self.free], dtype=bool)
+
+    @cached_property
+    def smooth(self) -> NDArray[np.intp]:
+        """The columns that gradients are followed in: floats, and integers of many levels."""
+        long = self.is_ordered & (self.n_levels > RELAXED_LEVELS)
+        return np.flatnonzero((self.n_levels == 0) | long)
+
+    @cached_property
+    def discrete(self) -> NDArray[np.intp]:
+        """The columns of several levels."""
+        return np.flatnonzero(self.n_levels > 1)
+
+    @cached_property
+    def _uneven(self) -> list[int]:
+        return [at for at, slot in enumerate(self.free) if not slot.parameter.is_even]
+
+    def candidates(self, n: int, rng: Generator) -> Array:
+        """Uniform rows, shape (n, n_free); the whole grid where it is small."""
+        if not self.n_levels.all() or np.prod(self.n_levels, dtype=float) > MAX_GRID:
+            return self.sample(n, rng)
+        grid = np.meshgrid(*(slot.parameter.units for slot in self.free), indexing="ij")
+        rows = np.stack([axis.ravel() for axis in grid], 1) if grid else np.zeros((1, 0))
+        return self.snap(rows)
+
+    def sample(self, n: int, rng: Generator) -> Array:
+        """Uniform rows, discrete ones on their levels, shape (n, n_free)."""
+        u = rng.random((n, self.n_free))
+        top = np.maximum(self.n_levels - 1, 1)
+        levels = np.minimum(np.floor(u * self.n_levels), self.n_levels - 1) / top
+        levels[:, self._uneven] = u[:, self._uneven]
+        return self.snap(np.where(self.n_levels > 0, levels, u))
+
+    def snap(self, x: Array) -> Array:
+        """Rows, shape (n, n_free), moved to the nearest that configs can have."""
+        x = np.clip(x, 0.0, 1.0)
+        top = np.maximum(self.n_levels - 1, 1)
+        snapped = np.where(self.n_levels > 0, np.round(x * top) / top, x)
+        for column in self._uneven:
+            snapped[:, column] = self.free[column].parameter.snap(x[:, column])
+        return snapped
+
+    def perturb(self, x: Array, rng: Generator) -> Array:
+        """Rows moved at random by steps of very different sizes."""
+        sd = 10.0 ** rng.uniform(-2.5, -0.6, size=(len(x), 1))
+        moved = x + sd * rng.standard_normal(x.shape) * (rng.random(x.shape) < CHANGE_NUMBER)
+        redrawn = np.where(rng.random(x.shape) < CHANGE_CHOICE, rng.random(x.shape), x)
+        return self.snap(np.where(self.is_ordered, moved, redrawn))
+
+    def neighbours(self, row: Array) -> Array:
+        """All rows that differ in one choice, or by one level of one number: (n, n_free)."""
+        rows = []
+        for column in self.discrete:
+            for unit in self._other_units(int(column), row):
+                changed = row.copy()
+                changed[column] = unit
+                rows.append(changed)
+        return self.snap(np.array(rows)) if rows else np.zeros((0, self.n_free))
+
+    def _other_units(self, column: int, row: Array) -> Sequence[float]:
+        top = int(self.n_levels[column]) - 1
+        if not self.is_ordered[column]:
+            here = round(row[column] * top)
+            return [level / top for level in range(top + 1) if level != here]
+        parameter = self.free[column].parameter
+        level = parameter.level_of(parameter.from_unit(row[column]))
+        near = (level - 1, level + 1)
+        return [parameter.to_unit(parameter.value_at(at)) for at in near if 0 <= at <= top]
+
+    def project(self, other: Subspace, row: Array, n: int, rng: Generator) -> Array:
+        """``n`` rows with the values of another subspace's row where the names agree."""
+        rows = self.candidates(n, rng)
+        columns = {(slot.name, slot.index): at for at, slot in enumerate(self.free)}
+        for at, slot in enumerate(other.free):
+            column = columns.get((slot.name, slot.index))
+            if column is not None and slot.parameter == self.free[column].parameter:
+                rows[:, column] = row[at]
+        return rows
 
 
 def _assemble(slots: Sequence[Slot], values: Sequence[Value], lengths: Mapping[str, int]) -> Config:

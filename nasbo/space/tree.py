@@ -1,19 +1,21 @@
-"""The tree of parameters comes in; its subspaces, counted and numbered, and configs go out."""
+"""Search spaces: trees of parameters, with their subspaces counted and numbered."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, lru_cache
 from math import prod
 from typing import Any
 
 from numpy.random import Generator
 
 from nasbo.errors import ConfigError, shorten
+from nasbo.space.kinds import Number
 from nasbo.space.parameter import Config, Parameter, Value
 from nasbo.space.subspace import Slot, Subspace, branch_below
+from nasbo.space.walk import Key, TreeNode, build_config, names, tree_nodes
 
 MAX_LISTED_SUBSPACES = 1_000
 
@@ -29,7 +31,7 @@ class Space:
     def __init__(self, parameters: Sequence[Parameter], source: str = "space") -> None:
         self.parameters = tuple(parameters)
         self.source = source
-        self.names: tuple[str, ...] = tuple(dict.fromkeys(_names(self.parameters)))
+        self.names: tuple[str, ...] = tuple(names(self.parameters))
         self.n_subspaces = _count(self.parameters)
         self._subspace = lru_cache(maxsize=4096)(self._build_subspace)
 
@@ -64,7 +66,20 @@ class Space:
 
     def default_config(self) -> Config:
         """The config of all defaults (first choice or middle of the range where none is given)."""
-        return _default(self.parameters)
+        return self.build_config(lambda parameter, _: parameter.middle())
+
+    @cached_property
+    def nodes(self) -> tuple[TreeNode, ...]:
+        """All parameters where they stand, parents first; lists at their full length."""
+        return tuple(tree_nodes(self.parameters))
+
+    def build_config(self, decide: Callable[[Parameter, Key], Value]) -> Config:
+        """A config, decided parameter by parameter, parents first.
+
+        Args:
+            decide: a parameter and where it stands (branch, index in a list) to its value.
+        """
+        return build_config(self.parameters, decide)
 
     def canonical(self, config: Any) -> Config:
         """The config as the space itself would write it; ``ConfigError`` if it does not belong."""
@@ -125,12 +140,12 @@ class _Walk:
         self.slots.append(Slot(parameter, at, parent, branch, True, value))
         inner = branch_below(branch, parameter, value)
         if parameter.repeated:
-            self.repeat(parameter, level + int(parameter.low), rest, inner)
+            self.repeat(parameter, parameter.n_repeats(level), rest, inner)
         else:
             self.group(parameter.branch(value), rest, parameter.name, inner, at)
 
     def repeat(self, parameter: Parameter, times: int, rest: int, branch: str) -> None:
-        self.lengths.update(dict.fromkeys(_names(parameter.repeated), times))
+        self.lengths.update(dict.fromkeys(names(parameter.repeated), times))
         each = _count(parameter.repeated)
         for at in range(1, times + 1):
             digit, rest = divmod(rest, each ** (times - at))
@@ -141,7 +156,7 @@ def find_clash(group: Sequence[Parameter]) -> tuple[str, str] | None:
     """A name that two parameters active at the same time would share, and the rule it breaks."""
     taken: set[str] = set()
     for parameter in group:
-        below = set(_names(_children(parameter)))
+        below = set(names(parameter.children))
         if parameter.name in below:
             return parameter.name, "stands above another parameter of that name"
         if twice := taken & (below | {parameter.name}):
@@ -151,18 +166,6 @@ def find_clash(group: Sequence[Parameter]) -> tuple[str, str] | None:
             if clash := find_clash(inner):
                 return clash
     return None
-
-
-def _children(parameter: Parameter) -> list[Parameter]:
-    return [p for branch in parameter.branches for p in branch.parameters] + list(
-        parameter.repeated
-    )
-
-
-def _names(group: Sequence[Parameter]) -> Iterator[str]:
-    for parameter in group:
-        yield parameter.name
-        yield from _names(_children(parameter))
 
 
 def _count(group: Sequence[Parameter]) -> int:
@@ -208,8 +211,8 @@ def _rank_one(parameter: Parameter, config: Config, seen: Config, at: int) -> in
 
 
 def _rank_repeated(parameter: Parameter, times: Any, config: Config, seen: Config) -> int:
-    names = list(dict.fromkeys(_names(parameter.repeated)))
-    for name in names:
+    inner = names(parameter.repeated)
+    for name in inner:
         entries = config.get(name)
         if not isinstance(entries, list | tuple) or len(entries) != times:
             raise ConfigError(f"{name!r} must be a list of {times} entries, got {shorten(entries)}")
@@ -217,7 +220,7 @@ def _rank_repeated(parameter: Parameter, times: Any, config: Config, seen: Confi
     each, rank = _count(parameter.repeated), 0
     for at in range(1, times + 1):
         rank = rank * each + _rank(parameter.repeated, config, seen, at)
-    for name in names:
+    for name in inner:
         _check_absent(name, config[name], seen[name])
     return rank
 
@@ -241,34 +244,13 @@ def _take(parameter: Parameter, config: Config, seen: Config, at: int) -> Value:
     return value
 
 
-def _default(group: Sequence[Parameter]) -> Config:
-    config: Config = {}
-    for parameter in group:
-        value = parameter.middle()
-        config[parameter.name] = value
-        config |= _default(parameter.branch(value))
-        if parameter.repeated:
-            config |= _default_lists(parameter, int(value))  # type: ignore[arg-type]
-    return config
-
-
-def _default_lists(parameter: Parameter, times: int) -> Config:
-    entry = _default(parameter.repeated)
-    return {name: [entry.get(name)] * times for name in dict.fromkeys(_names(parameter.repeated))}
-
-
 def _as_dict(group: Sequence[Parameter]) -> dict[str, Any]:
     return {parameter.name: _one_as_dict(parameter) for parameter in group}
 
 
 def _one_as_dict(parameter: Parameter) -> dict[str, Any]:
-    right_open = 1 if parameter.kind in ("int", "powerint2") else 0
-    bounds = [parameter.low, parameter.high + right_open]
-    entry: dict[str, Any] = {
-        "type": parameter.kind,
-        "range": list(parameter.values) if parameter.kind == "choice" else bounds,
-    }
-    if parameter.log:
+    entry: dict[str, Any] = {"type": parameter.kind, "range": parameter.range_values()}
+    if isinstance(parameter, Number) and parameter.log:
         entry["log"] = True
     if parameter.has_default:
         entry["default"] = parameter.default

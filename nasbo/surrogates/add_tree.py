@@ -1,24 +1,25 @@
-"""The Add-Tree GP, whole and per vertex."""
+"""Add-Tree GP, whole and per vertex."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from nasbo.gp.conditioning import Conditioned
+from nasbo.gp.features import ParameterFeatures
+from nasbo.gp.kernels import ARDKernel, KernelName
+from nasbo.gp.rows import Batches, as_batches, regrouped
 from nasbo.space import Space, Subspace
-from nasbo.surrogates.base import Batches, as_batches
-from nasbo.surrogates.correlations import CORRELATIONS, KernelName
-from nasbo.surrogates.exact import Conditioned
-from nasbo.surrogates.kernel_gp import KernelGP
-from nasbo.surrogates.kernels import squared_distances
-from nasbo.surrogates.slots import SlotFeatures
-from nasbo.surrogates.vertices import ROOT, Key, Path, VertexTree
+from nasbo.space.vertices import Path, VertexTree
+from nasbo.space.walk import ROOT, Key
+from nasbo.surrogates.base import GP, KernelGP
 
 Array = NDArray[np.float64]
 
@@ -53,36 +54,35 @@ class AddTreeGP(KernelGP):
     at a vertex enter one-hot, and a lengthscale per parameter.
 
     Args:
-        space: the space of all observations.
+        space: the space of all data.
         kernel: ``se`` as in the paper's experiments, or ``matern`` (5/2).
     """
 
     def __init__(self, space: Space, kernel: KernelName = "se") -> None:
         super().__init__(space)
         self.tree = VertexTree(space)
-        self._correlation = CORRELATIONS[kernel]
         log_weight = -math.log(self.tree.mean_path_length())
-        self._features: dict[Key, SlotFeatures] = {}
-        self._scales: dict[Key, Tensor] = {}
-        self._weights: dict[Key, int] = {}
+        self._maps: dict[Key, ParameterFeatures] = {}
+        self._kernels: dict[Key, ARDKernel] = {}
         for key, slots in self.tree.slots.items():
-            self._features[key] = SlotFeatures([slot.parameter for slot in slots])
-            self._scales[key] = self._features[key].add_scales(self.priors)
-            (self._weights[key],) = self.priors.add(1, log_weight, 1.0)
-        (self._constant,) = self.priors.add(1, log_weight, 1.0)
+            own = ParameterFeatures([slot.parameter for slot in slots])
+            self._maps[key] = own
+            self._kernels[key] = ARDKernel.add_to(self.priors, own.owners, log_weight, kernel)
+        self._no_parameters = ParameterFeatures([])
+        self._constant = ARDKernel.add_to(self.priors, [], log_weight, kernel)
 
     def features(self, batches: Batches) -> VertexRows:
         """The rows of each vertex with their features there."""
-        places: dict[Key, list[Tensor]] = {}
+        indices: dict[Key, list[Tensor]] = {}
         values: dict[Key, list[Tensor]] = {}
         start = 0
         for subspace, x in batches:
             here = torch.arange(start, start + len(x))
             start += len(x)
             for key, columns in self._path(subspace).items():
-                places.setdefault(key, []).append(here)
+                indices.setdefault(key, []).append(here)
                 values.setdefault(key, []).append(self._vertex_features(key, x[:, list(columns)]))
-        members = {key: (torch.cat(places[key]), torch.cat(values[key])) for key in places}
+        members = {key: (torch.cat(indices[key]), torch.cat(values[key])) for key in indices}
         return VertexRows(members, start)
 
     def gram(self, theta: Tensor, left: VertexRows, right: VertexRows) -> Tensor:
@@ -90,23 +90,20 @@ class AddTreeGP(KernelGP):
         for key, (rows, values) in left.members.items():
             if key in right.members:
                 others, there = right.members[key]
-                block = self._vertex_gram(theta, key, values, there)
+                block = self._kernel(key).gram(theta, values, there)
                 K = K.index_put((rows[:, None], others), block, accumulate=True)
         return K
 
     def diagonal(self, theta: Tensor, rows: VertexRows) -> Tensor:
         variance = torch.zeros(rows.n, dtype=torch.float64)
-        for key, (places, _) in rows.members.items():
-            variance = variance.index_add(0, places, self.variance(theta, key).expand(len(places)))
+        for key, (indices, _) in rows.members.items():
+            here = self._kernel(key).variance(theta).expand(len(indices))
+            variance = variance.index_add(0, indices, here)
         return variance
-
-    def variance(self, theta: Tensor, key: Key) -> Tensor:
-        """Prior variance of a vertex, a scalar."""
-        return theta[self._weights.get(key, self._constant)].exp()
 
     def condition(self, subspaces: list[Subspace], x: list[Array], z: Tensor) -> None:
         """Take in rows; the factors of the parts that belong together are made when needed."""
-        self._subspaces, self._x, self._z = subspaces, x, z
+        self._data = subspaces, x, z
         paths = [self._path(subspace) for subspace in subspaces]
         self._component_of = _components(paths)
         self._row_component = [self._component_of[next(iter(path))] for path in paths]
@@ -116,17 +113,13 @@ class AddTreeGP(KernelGP):
         groups: dict[frozenset[int], list[int]] = {}
         for at, (subspace, _) in enumerate(batches):
             groups.setdefault(self._related(self._path(subspace)), []).append(at)
-        if len(groups) == 1:
-            return self._posterior(next(iter(groups)), self.features(batches))
-        parts: dict[int, tuple[Tensor, Tensor]] = {}
-        for related, numbers in groups.items():
-            together = [batches[at] for at in numbers]
-            mean, variance = self._posterior(related, self.features(together))
-            sizes = [len(x) for _, x in together]
-            pairs = zip(mean.split(sizes), variance.split(sizes), strict=True)
-            parts |= dict(zip(numbers, pairs, strict=True))
-        ordered = [parts[at] for at in range(len(batches))]
-        return torch.cat([m for m, _ in ordered]), torch.cat([v for _, v in ordered])
+        order = regrouped(batches, groups.values())
+        parts = [
+            self._posterior(related, self.features([batches[at] for at in numbers]))
+            for related, numbers in groups.items()
+        ]
+        means, variances = zip(*parts, strict=True)
+        return torch.cat(means)[order], torch.cat(variances)[order]
 
     def joint_posterior(self, batches: Batches) -> tuple[Tensor, Tensor]:
         rows = self.features(batches)
@@ -137,17 +130,14 @@ class AddTreeGP(KernelGP):
         part = self._part(related)
         return part.conditioned.joint(self.gram(self.theta, rows, part.seen), K)
 
+    def with_pending(self, subspaces: Sequence[Subspace], x: Sequence[Array]) -> Self:
+        return GP.with_pending(self, subspaces, x)
+
     def vertex_posterior(self, key: Key, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean and variance of one vertex' share of the score.
+        """Mean and variance of one vertex' share of the score, (n,) each, differentiable in ``x``.
 
-        The means of the vertices of a path sum up to the mean of the score.
-
-        Args:
-            key: the vertex.
-            x: rows of its parameters in the unit cube, shape (n, n_slots).
-
-        Returns:
-            Shape (n,) each, differentiable in ``x``.
+        The means of the vertices of a path sum up to the mean of the score. ``x`` holds rows of the
+        vertex' own parameters in the unit cube, shape (n, n_slots).
         """
         member = (torch.arange(len(x)), self._vertex_features(key, x))
         return self._posterior(self._related([key]), VertexRows({key: member}, len(x)))
@@ -156,15 +146,12 @@ class AddTreeGP(KernelGP):
         """The vertices of a subspace, at least one: no other path has a root without parameters."""
         return self.tree.path(subspace) or {ROOT: ()}
 
-    def _vertex_features(self, key: Key, x: Tensor) -> Tensor:
-        return self._features[key](x) if key in self._features else x.new_zeros(len(x), 0)
+    def _kernel(self, key: Key) -> ARDKernel:
+        """The kernel of a vertex: a constant where it has no parameters."""
+        return self._kernels.get(key, self._constant)
 
-    def _vertex_gram(self, theta: Tensor, key: Key, left: Tensor, right: Tensor) -> Tensor:
-        if key not in self._scales:
-            return self.variance(theta, key).expand(len(left), len(right))
-        scale = torch.exp(-theta[self._scales[key]])
-        distances = squared_distances(left * scale, right * scale)
-        return self.variance(theta, key) * self._correlation(distances)
+    def _vertex_features(self, key: Key, x: Tensor) -> Tensor:
+        return self._maps.get(key, self._no_parameters)(x)
 
     def _posterior(self, related: frozenset[int], rows: VertexRows) -> tuple[Tensor, Tensor]:
         diagonal = self.diagonal(self.theta, rows)
@@ -183,13 +170,12 @@ class AddTreeGP(KernelGP):
 
     def _part(self, related: frozenset[int]) -> _Part:
         if related not in self._parts:
+            subspaces, x, z = self._data
             rows = [at for at, c in enumerate(self._row_component) if c in related]
-            seen = self.features(
-                as_batches([self._subspaces[at] for at in rows], [self._x[at] for at in rows])
-            )
+            seen = self.features(as_batches([subspaces[at] for at in rows], [x[at] for at in rows]))
             with torch.no_grad():
                 K = self.noisy(self.gram(self.theta, seen, seen))
-                self._parts[related] = _Part(seen, Conditioned.on(K, self._z[rows]))
+                self._parts[related] = _Part(seen, Conditioned.on(K, z[rows]))
         return self._parts[related]
 
 

@@ -1,4 +1,4 @@
-"""One GP with the arc kernel."""
+"""GP with the arc kernel."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from nasbo.gp.features import ONE_HOT
+from nasbo.gp.kernels import matern, squared_distances
+from nasbo.gp.layout import Layout
+from nasbo.gp.rows import Batches
 from nasbo.space import Space
-from nasbo.surrogates.base import Batches
-from nasbo.surrogates.kernel_gp import KernelGP
-from nasbo.surrogates.kernels import LENGTHSCALE_SD, lengthscale_mean, matern, squared_distances
-from nasbo.surrogates.layout import ONE_HOT, Layout, Rows
+from nasbo.surrogates.base import KernelGP
 
 
 class ArcRows(NamedTuple):
@@ -36,28 +37,27 @@ class ArcGP(KernelGP):
         super().__init__(space)
         self.layout = Layout(space)
         columns = self.layout.columns
-        scales = self.priors.add(len(columns), lengthscale_mean(len(columns)), LENGTHSCALE_SD)
+        scales = self.priors.add_lengthscales(len(columns))
         numbers = [at for at, column in enumerate(columns) if not column.values]
         choices = [at for at, column in enumerate(columns) if column.values]
         spread = [(columns[at].start + k, scales[at]) for at in choices
                   for k in range(columns[at].width)]  # fmt: skip
         self._numbers = torch.tensor([columns[at].start for at in numbers], dtype=torch.long)
-        self._number_columns = torch.tensor(numbers, dtype=torch.long)
         self._number_scales = torch.tensor([scales[at] for at in numbers], dtype=torch.long)
-        self._choices = torch.tensor([place for place, _ in spread], dtype=torch.long)
+        self._choices = torch.tensor([feature for feature, _ in spread], dtype=torch.long)
         self._choice_scales = torch.tensor([scale for _, scale in spread], dtype=torch.long)
         self._bends = torch.tensor(self.priors.add(len(numbers), 0.0, 1.5), dtype=torch.long)
         (self._weight,) = self.priors.add(1, 0.0, 1.0)
-        self._holds = self._gates_of_columns()
+        self._holds = self._gates_of_columns()[:, numbers]
 
     def features(self, batches: Batches) -> ArcRows:
         rows = self.layout.rows(batches)
-        active = self._active(rows)[:, self._number_columns]
+        active = (rows.active.to(torch.float64) @ self._holds > 0).to(torch.float64)
         numbers = (rows.features[:, self._numbers] + 0.5) * active
         return ArcRows(numbers, rows.features[:, self._choices] / ONE_HOT, active)
 
     def embed(self, theta: Tensor, rows: ArcRows) -> Tensor:
-        """Places on the cylinder, shape (n, 2 k + m)."""
+        """Points on the cylinder, shape (n, 2 k + m)."""
         angles = torch.pi * torch.sigmoid(theta[self._bends]) * rows.numbers
         size = torch.exp(-theta[self._number_scales]) * rows.active
         choices = rows.choices * torch.exp(-theta[self._choice_scales])
@@ -69,11 +69,6 @@ class ArcGP(KernelGP):
 
     def diagonal(self, theta: Tensor, rows: ArcRows) -> Tensor:
         return theta[self._weight].exp().expand(len(rows.numbers))
-
-    def _active(self, rows: Rows) -> Tensor:
-        """1 where a row has a column, shape (n, n_columns)."""
-        gates = rows.active.to(torch.float64)
-        return (gates @ self._holds > 0).to(torch.float64)
 
     def _gates_of_columns(self) -> Tensor:
         """1 where a unit or decision holds a column, shape (n_gates, n_columns)."""

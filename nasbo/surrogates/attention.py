@@ -1,9 +1,7 @@
-"""The AttnBO paper's attention deep-kernel GP."""
+"""Attention deep-kernel GP of the AttnBO paper."""
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import gpytorch
@@ -14,15 +12,15 @@ from linear_operator.utils.errors import NanError, NotPSDError
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nasbo.history.data import Data
+from nasbo.gp.conditioning import FitError
+from nasbo.gp.encoder import Encoder, EncoderShape, make_encoder
+from nasbo.gp.rows import Batches, as_batches
+from nasbo.gp.tokens import Tokenizer
 from nasbo.space import Space, Subspace
-from nasbo.surrogates.base import Batches, FitError, Surrogate, as_batches, batches_of
-from nasbo.surrogates.encoder import Encoder, EncoderShape, make_encoder
-from nasbo.surrogates.exact import Conditioned
-from nasbo.surrogates.transform import model_scale
-from nasbo.tokens import Tokenizer
+from nasbo.surrogates.base import ExactGP
 
 Array = NDArray[np.float64]
+JITTER = 1e-6
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,7 @@ class AttentionSettings:
     training: Training = field(default_factory=Training)
 
 
-class AttentionGP(Surrogate):
+class AttentionGP(ExactGP):
     """Exact GP with zero mean and a Matérn-5/2 kernel on encoded configs (eq. 5 to 10).
 
     Embeddings, encoder, lengthscale and noise are trained jointly by the marginal likelihood. The
@@ -59,66 +57,41 @@ class AttentionGP(Surrogate):
         self.seed = seed
         self._tokenizer = Tokenizer(space)
 
-    def fit(self, observations: Data) -> None:
-        """Train everything on the observations, then condition on them."""
-        y = np.asarray(observations.scores, dtype=np.float64)
-        if len(y) < 2 or not np.isfinite(y).all():
-            raise FitError(f"at least two finite scores must be given, got {y!r}")
-        scores, self.scale = model_scale(y, observations.n_design, is_straightened=False)
-        z = torch.from_numpy(scores)
-        self._start()
-        try:
-            self._train(batches_of(observations), z)
-        except (NanError, NotPSDError) as error:
-            raise FitError(f"the deep kernel could not be trained: {error}") from error
-        with torch.no_grad():
-            self._encoded = self._encode(batches_of(observations))
-            K = self._gram(self._encoded, self._encoded)
-            self._conditioned = Conditioned.on(self._noisy(K), z)
-            self._incumbent = float((K @ self._conditioned.alpha).max())
-
-    def posteriors(self, batches: Batches) -> tuple[Tensor, Tensor]:
-        encoded = self._encode(batches)
-        cross = self._gram(encoded, self._encoded)
-        return self._conditioned.marginals(cross, cross.new_ones(len(cross)))
-
-    def joint_posterior(self, batches: Batches) -> tuple[Tensor, Tensor]:
-        encoded = self._encode(batches)
-        cross = self._gram(encoded, self._encoded)
-        return self._conditioned.joint(cross, self._gram(encoded, encoded))
-
-    def incumbent(self) -> float:
-        return self._incumbent
-
-    def with_pending(self, subspaces: Sequence[Subspace], x: Sequence[Array]) -> AttentionGP:
-        if not subspaces:
-            return self
-        extended = copy.copy(self)
-        with torch.no_grad():
-            pending = self._encode(as_batches(subspaces, x))
-            cross = self._gram(pending, self._encoded)
-            K = self._noisy(self._gram(pending, pending))
-            extended._conditioned = self._conditioned.extended(cross, K)
-            extended._encoded = torch.cat([self._encoded, pending])
-        return extended
-
-    def attention_map(self, subspace: Subspace, x: Tensor) -> Tensor:
-        """Attention among a config's tokens in the first block, mean of the heads.
-
-        Args:
-            subspace: of the config.
-            x: its place, shape (n_free,).
-
-        Returns:
-            Shape (n_tokens, n_tokens); row i is what token i looks at.
-        """
-        return self.encoder.attention_map(self._tokenizer.batch([(subspace, x[None])]))[0]
-
-    def _start(self) -> None:
+    def learn(self, subspaces: list[Subspace], x: list[Array], z: Tensor) -> None:
+        """Train everything on the rows, then condition on them."""
+        batches = as_batches(subspaces, x)
         shape = self.settings.shape
         self.encoder: Encoder = make_encoder(self.space, shape, self.seed, torch.float32)
         self.kernel = gpytorch.kernels.MaternKernel(nu=2.5).double()
         self.likelihood = gpytorch.likelihoods.GaussianLikelihood().double()
+        try:
+            self._train(batches, z)
+        except (NanError, NotPSDError) as error:
+            raise FitError(f"the deep kernel could not be trained: {error}") from error
+        self.condition_on(self.features(batches), z)
+
+    def features(self, batches: Batches) -> Tensor:
+        """Encoded configs, shape (n, output)."""
+        encoded: Tensor = self.encoder(self._tokenizer.batch(batches)).double()
+        return encoded
+
+    def covariance(self, left: Tensor, right: Tensor) -> Tensor:
+        K: Tensor = self.kernel(left, right).to_dense()
+        return K
+
+    def variance(self, rows: Tensor) -> Tensor:
+        return rows.new_ones(len(rows))
+
+    def noise_variance(self) -> Tensor:
+        noise: Tensor = self.likelihood.noise.detach() + JITTER
+        return noise
+
+    def attention_map(self, subspace: Subspace, x: Tensor) -> Tensor:
+        """Attention among the tokens of a config ``x``, (n_free,), in the first block.
+
+        Mean of the heads, shape (n_tokens, n_tokens); row i is what token i looks at.
+        """
+        return self.encoder.attention_map(self._tokenizer.batch([(subspace, x[None])]))[0]
 
     def _train(self, batches: Batches, z: Tensor) -> None:
         training = self.settings.training
@@ -139,15 +112,3 @@ class AttentionGP(Surrogate):
             schedule.step()
         for weight in weights:
             weight.requires_grad_(False)
-
-    def _encode(self, batches: Batches) -> Tensor:
-        encoded: Tensor = self.encoder(self._tokenizer.batch(batches)).double()
-        return encoded
-
-    def _gram(self, left: Tensor, right: Tensor) -> Tensor:
-        K: Tensor = self.kernel(left, right).to_dense()
-        return K
-
-    def _noisy(self, K: Tensor) -> Tensor:
-        noise = self.likelihood.noise.detach() + 1e-6
-        return K + noise * torch.eye(len(K), dtype=K.dtype)

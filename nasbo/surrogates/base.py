@@ -1,21 +1,30 @@
-"""The surrogate protocol: data in, a posterior per subspace out."""
+"""Surrogate protocol, and what Gaussian process models share."""
 
 from __future__ import annotations
 
+import copy
+from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from nasbo.gp.conditioning import Conditioned, FitError
+from nasbo.gp.fit import JITTER, MAX_FIT_ROWS, DenseEvidence, maximise_density, thinned
+from nasbo.gp.kernels import ARDKernel
+from nasbo.gp.priors import NOISE, Priors
+from nasbo.gp.rows import Batches, as_batches, batches_of, joined
+from nasbo.gp.transform import Scale, model_scale
 from nasbo.history.data import Data
-from nasbo.space import Subspace
-from nasbo.surrogates.transform import Scale
+from nasbo.space import Space, Subspace
 
-Batches = Sequence[tuple[Subspace, Tensor]]
-"""Rows of several subspaces: each subspace with its ``x``, shape (n_i, n_free_i), float64."""
+__all__ = ["GP", "Batches", "ExactGP", "FitError", "KernelGP", "Surrogate", "as_batches",
+           "batches_of"]  # fmt: skip
+
+Array = NDArray[np.float64]
 
 
 class Surrogate(Protocol):
@@ -38,7 +47,7 @@ class Surrogate(Protocol):
 
         Returns:
             Mean and variance of the noise-free score, shape (n,) each, float64, differentiable in
-            the rows, on the scale on which the surrogate was fitted (``incumbent`` is on it too).
+            the rows, on the scale on which the surrogate was fitted.
         """
 
     def posterior(self, subspace: Subspace, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -48,43 +57,153 @@ class Surrogate(Protocol):
     def joint_posterior(self, batches: Batches) -> tuple[Tensor, Tensor]:
         """Mean, shape (n,), and covariance, shape (n, n), of rows of any subspaces."""
 
-    def incumbent(self) -> float:
-        """The largest posterior mean over the observed configs: what EI improves upon."""
+    def observed_means(self) -> Tensor:
+        """Posterior means of the configs that it was fitted on, without running ones, (n,)."""
 
-    def with_pending(
-        self, subspaces: Sequence[Subspace], x: Sequence[NDArray[np.float64]]
-    ) -> Surrogate:
+    def with_pending(self, subspaces: Sequence[Subspace], x: Sequence[Array]) -> Surrogate:
         """The same model, conditioned on running configs as if they had ended at their mean."""
 
 
-class FitError(ArithmeticError):
-    """A surrogate could not be fitted: non-finite loss, non-PSD kernel, too few rows."""
+class GP(Surrogate):
+    """A GP on standardised scores; ``is_straightened`` says whether skewed ones are transformed."""
+
+    is_straightened = False
+    _data: tuple[list[Subspace], list[Array], Tensor]
+
+    def fit(self, data: Data) -> None:
+        y = np.asarray(data.scores, dtype=np.float64)
+        if len(y) < 2 or not np.isfinite(y).all():
+            raise FitError(f"at least two finite scores must be given, got {y!r}")
+        z, self.scale = model_scale(y, data.n_design, self.is_straightened)
+        self.learn(list(data.subspaces), list(data.x), torch.from_numpy(z))
+        with torch.no_grad():
+            self._means = self.means_of(batches_of(data))
+
+    @abstractmethod
+    def learn(self, subspaces: list[Subspace], x: list[Array], z: Tensor) -> None:
+        """Learn from scores, shape (n,), that are standardised already."""
+
+    @abstractmethod
+    def condition(self, subspaces: list[Subspace], x: list[Array], z: Tensor) -> None:
+        """Take in rows and scores, shape (n,), under the present hyperparameters."""
+
+    def means_of(self, observed: Batches) -> Tensor:
+        """Posterior means of the observed rows, shape (n,)."""
+        return self.posteriors(observed)[0]
+
+    def observed_means(self) -> Tensor:
+        return self._means
+
+    def with_pending(self, subspaces: Sequence[Subspace], x: Sequence[Array]) -> Self:
+        """Condition anew on all rows, ``_data``: for models of several matrices."""
+        if not subspaces:
+            return self
+        extended = copy.copy(self)
+        seen, rows, z = self._data
+        with torch.no_grad():
+            mean, _ = self.posteriors(as_batches(subspaces, x))
+        extended.condition([*seen, *subspaces], [*rows, *x], torch.cat([z, mean]))
+        return extended
 
 
-def batches_of(data: Data) -> Batches:
-    """The rows of data as surrogates take them, in the same order."""
-    return as_batches(data.subspaces, data.x)
+class ExactGP(GP):
+    """A zero-mean GP with one kernel matrix over all rows, in float64."""
+
+    @abstractmethod
+    def features(self, batches: Batches) -> Any:
+        """What the kernel needs to know of rows: a tensor or a tuple of tensors."""
+
+    @abstractmethod
+    def covariance(self, left: Any, right: Any) -> Tensor:
+        """Covariances, shape (n, m), of rows given by their features."""
+
+    def variance(self, rows: Any) -> Tensor:
+        """Prior variances of rows given by their features, shape (n,)."""
+        return self.covariance(rows, rows).diagonal()
+
+    @abstractmethod
+    def noise_variance(self) -> Tensor:
+        """Variance of the noise, a scalar."""
+
+    def noisy(self, K: Tensor) -> Tensor:
+        """A kernel matrix, shape (n, n), with the noise on its diagonal."""
+        return K + self.noise_variance() * torch.eye(len(K), dtype=K.dtype)
+
+    def condition(self, subspaces: list[Subspace], x: list[Array], z: Tensor) -> None:
+        self.condition_on(self.features(as_batches(subspaces, x)), z)
+
+    def condition_on(self, rows: Any, z: Tensor) -> None:
+        """Take in the features and scores, shape (n,), of all rows."""
+        with torch.no_grad():
+            self._seen = rows
+            self._conditioned = Conditioned.on(self.noisy(self.covariance(rows, rows)), z)
+
+    def posteriors(self, batches: Batches) -> tuple[Tensor, Tensor]:
+        rows = self.features(batches)
+        cross = self.covariance(rows, self._seen)
+        return self._conditioned.marginals(cross, self.variance(rows))
+
+    def joint_posterior(self, batches: Batches) -> tuple[Tensor, Tensor]:
+        rows = self.features(batches)
+        cross = self.covariance(rows, self._seen)
+        return self._conditioned.joint(cross, self.covariance(rows, rows))
+
+    def with_pending(self, subspaces: Sequence[Subspace], x: Sequence[Array]) -> Self:
+        if not subspaces:
+            return self
+        extended = copy.copy(self)
+        with torch.no_grad():
+            rows = self.features(as_batches(subspaces, x))
+            cross, K = self.covariance(rows, self._seen), self.noisy(self.covariance(rows, rows))
+            extended._conditioned = self._conditioned.extended(cross, K)
+            extended._seen = joined(self._seen, rows)
+        return extended
 
 
-def as_batches(subspaces: Sequence[Subspace], x: Sequence[NDArray[np.float64]]) -> Batches:
-    """Single configs as rows: neighbours of one subspace go together, the order stays."""
-    runs: list[tuple[Subspace, list[NDArray[np.float64]]]] = []
-    for subspace, row in zip(subspaces, x, strict=True):
-        if not runs or runs[-1][0].index != subspace.index:
-            runs.append((subspace, []))
-        runs[-1][1].append(row)
-    return [(subspace, torch.from_numpy(np.stack(rows))) for subspace, rows in runs]
+class KernelGP(ExactGP):
+    """An exact GP whose kernel is a torch function of hyperparameters, which are found by MAP.
 
+    A subclass has a ``kernel`` on features, shape (n, n_features), or ``gram`` and ``diagonal``.
 
-def gathered(batches: Batches) -> tuple[Batches, Tensor]:
-    """All rows of a subspace in one batch, and where each row given stands in them, shape (n,)."""
-    parts: dict[int, tuple[Subspace, list[Tensor], list[Tensor]]] = {}
-    start = 0
-    for subspace, x in batches:
-        _, rows, places = parts.setdefault(subspace.index, (subspace, [], []))
-        rows.append(x)
-        places.append(torch.arange(start, start + len(x)))
-        start += len(x)
-    together = [(subspace, torch.cat(rows)) for subspace, rows, _ in parts.values()]
-    places = [place for _, _, some in parts.values() for place in some]
-    return together, torch.cat(places).argsort()
+    Args:
+        space: the space of all data.
+    """
+
+    kernel: ARDKernel
+
+    def __init__(self, space: Space) -> None:
+        self.space = space
+        self.priors = Priors()
+        (self.noise,) = self.priors.add(1, *NOISE)
+        self.theta: Tensor
+
+    def gram(self, theta: Tensor, left: Any, right: Any) -> Tensor:
+        """Covariances, shape (n, m), under hyperparameters, shape (p,)."""
+        return self.kernel.gram(theta, left, right)
+
+    def diagonal(self, theta: Tensor, rows: Any) -> Tensor:
+        """Variances, shape (n,), under hyperparameters, shape (p,)."""
+        return self.kernel.variance(theta).expand(len(rows))
+
+    def covariance(self, left: Any, right: Any) -> Tensor:
+        return self.gram(self.theta, left, right)
+
+    def variance(self, rows: Any) -> Tensor:
+        return self.diagonal(self.theta, rows)
+
+    def noise_variance(self) -> Tensor:
+        return self.theta[self.noise].exp() + JITTER
+
+    def learn(self, subspaces: list[Subspace], x: list[Array], z: Tensor) -> None:
+        density = self.marginal(subspaces, x, z)
+        self.theta = torch.from_numpy(maximise_density(density, self.priors))
+        self.condition(subspaces, x, z)
+
+    def marginal(self, subspaces: list[Subspace], x: list[Array], z: Tensor) -> DenseEvidence:
+        """The density of the hyperparameters given rows and scores, shape (n,)."""
+        chosen = thinned(z.numpy(), MAX_FIT_ROWS)
+        rows = self.features(as_batches([subspaces[i] for i in chosen], [x[i] for i in chosen]))
+        some = z[torch.from_numpy(chosen)]
+        return DenseEvidence(
+            lambda theta: self.gram(theta, rows, rows), some, self.priors, self.noise
+        )

@@ -1,4 +1,4 @@
-"""A GP with overlap and Matérn kernels."""
+"""GP with a sum and product of overlap and Matérn kernels."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from nasbo.gp.features import ONE_HOT
+from nasbo.gp.kernels import matern, squared_distances
+from nasbo.gp.layout import Layout
+from nasbo.gp.rows import Batches
 from nasbo.space import Space, Subspace
-from nasbo.surrogates.base import Batches
-from nasbo.surrogates.kernel_gp import KernelGP
-from nasbo.surrogates.kernels import LENGTHSCALE_SD, lengthscale_mean, matern, squared_distances
-from nasbo.surrogates.layout import ONE_HOT, Layout
+from nasbo.surrogates.base import KernelGP
 
 
 class MixedRows(NamedTuple):
@@ -45,12 +46,10 @@ class MixedGP(KernelGP):
         self._numbers = torch.tensor([column.start for column in numbers], dtype=torch.long)
         self._number_of = {(c.name, c.index): at for at, c in enumerate(numbers)}
         spread = [(c.start + k, at) for at, c in enumerate(choices) for k in range(c.width)]
-        self._codes = torch.tensor([place for place, _ in spread], dtype=torch.long)
+        self._codes = torch.tensor([feature for feature, _ in spread], dtype=torch.long)
         self._owners = torch.tensor([at for _, at in spread], dtype=torch.long)
-        mean = lengthscale_mean(self.n_numbers)
-        self._scales = torch.tensor(
-            self.priors.add(self.n_numbers, mean, LENGTHSCALE_SD), dtype=torch.long
-        )
+        scales = self.priors.add_lengthscales(self.n_numbers)
+        self._scales = torch.tensor(scales, dtype=torch.long)
         self._overlaps = torch.tensor(self.priors.add(self.n_choices, 1.0, 1.0), dtype=torch.long)
         self._mix, self._weight = self.priors.add(1, 0.0, 1.5) + self.priors.add(1, 0.0, 1.0)
 
@@ -84,9 +83,9 @@ class MixedGP(KernelGP):
         """
         logs = self.theta[self._scales].numpy()
         logs = logs - logs.mean() if len(logs) else logs
-        places = [self._number_of.get((slot.name, slot.index)) for slot in subspace.free]
-        is_number = [slot.parameter.is_number for slot in subspace.free]
-        pairs = zip(places, is_number, strict=True)
+        indices = [self._number_of.get((slot.name, slot.index)) for slot in subspace.free]
+        is_number = [slot.parameter.is_ordered for slot in subspace.free]
+        pairs = zip(indices, is_number, strict=True)
         return np.exp([logs[at] if is_n and at is not None else 0.0 for at, is_n in pairs])
 
     def _number_gram(self, theta: Tensor, left: MixedRows, right: MixedRows) -> Tensor:

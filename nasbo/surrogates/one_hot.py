@@ -1,15 +1,14 @@
-"""One GP on the one-hot, imputed vector."""
+"""GP on the one-hot, imputed vector of all parameters."""
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
+from nasbo.gp.kernels import ARDKernel
+from nasbo.gp.layout import Layout
+from nasbo.gp.rows import Batches
 from nasbo.space import Space
-from nasbo.surrogates.base import Batches
-from nasbo.surrogates.kernel_gp import KernelGP
-from nasbo.surrogates.kernels import LENGTHSCALE_SD, lengthscale_mean, matern, squared_distances
-from nasbo.surrogates.layout import Layout
+from nasbo.surrogates.base import KernelGP
 
 
 class OneHotGP(KernelGP):
@@ -23,20 +22,8 @@ class OneHotGP(KernelGP):
     def __init__(self, space: Space) -> None:
         super().__init__(space)
         self.layout = Layout(space)
-        columns = self.layout.columns
-        scales = self.priors.add(len(columns), lengthscale_mean(len(columns)), LENGTHSCALE_SD)
-        spread = [s for s, column in zip(scales, columns, strict=True) for _ in range(column.width)]
-        self._scales = torch.tensor(spread)
-        (self._weight,) = self.priors.add(1, 0.0, 1.0)
+        self.kernel = ARDKernel.add_to(self.priors, self.layout.owners, 0.0)
 
     def features(self, batches: Batches) -> Tensor:
         """Shape (n, n_features)."""
         return self.layout.rows(batches).features
-
-    def gram(self, theta: Tensor, left: Tensor, right: Tensor) -> Tensor:
-        scale = torch.exp(-theta[self._scales])
-        distances = squared_distances(left * scale, right * scale)
-        return theta[self._weight].exp() * matern(distances)
-
-    def diagonal(self, theta: Tensor, rows: Tensor) -> Tensor:
-        return theta[self._weight].exp().expand(len(rows))

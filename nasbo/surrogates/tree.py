@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import copy
+import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,21 +12,25 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nasbo.history.data import Data
+from nasbo.gp.conditioning import MIN_VARIANCE, FitError
+from nasbo.gp.features import ParameterFeatures
+from nasbo.gp.fit import JITTER, maximise_density
+from nasbo.gp.kernels import ARDKernel, KernelName
+from nasbo.gp.pairs import PairTerm, grouped_distances
+from nasbo.gp.priors import NOISE, Priors, lengthscale_mean
+from nasbo.gp.rows import Batches, by_subspace, gathered
+from nasbo.gp.tree_evidence import LeafRows, TreeEvidence, TreeRows
 from nasbo.space import Space, Subspace
-from nasbo.surrogates.base import Batches, FitError, Surrogate, gathered
-from nasbo.surrogates.correlations import KernelName
-from nasbo.surrogates.exact import MIN_VARIANCE
-from nasbo.surrogates.kernel_gp import standard_scores
-from nasbo.surrogates.kernels import Priors
-from nasbo.surrogates.leaves import LeafKernels, PathDesign
-from nasbo.surrogates.marginal import JITTER, NOISE
-from nasbo.surrogates.maximum import maximise_density
-from nasbo.surrogates.tree_evidence import LeafRows, TreeEvidence, TreeRows
-from nasbo.surrogates.vertices import VertexTree
+from nasbo.space.vertices import VertexTree
+from nasbo.space.walk import Key
+from nasbo.surrogates.base import GP
 
 Array = NDArray[np.float64]
 FEATURES = ("linear", "fourier")
+N_FOURIER = 16
+"""Random Fourier features of an inner node."""
+Table = dict[Key | int, int]
+"""Where the weights of an inner node (by its key) and of a leaf (by its number) start."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,7 @@ class _State:
     weights: Tensor
 
 
-class TreeGP(Surrogate):
+class TreeGP(GP):
     """Tree-structured semi-parametric GP of Jenatton et al. (2017), model (1) and section 2.4.
 
     The score of a config on path p is g_p(x) + z' c. g_p is a GP of leaf p on the parameters that
@@ -62,7 +67,7 @@ class TreeGP(Surrogate):
     own has no g_p, only its offset; priors on all hyperparameters.
 
     Args:
-        space: the space of all observations.
+        space: the space of all data.
         features: of the shared parameters, ``linear`` or ``fourier``.
         kernel: of the leaves, ``matern`` (5/2, as in the paper) or ``se``.
     """
@@ -74,17 +79,24 @@ class TreeGP(Surrogate):
         self.priors = Priors()
         (self.noise,) = self.priors.add(1, *NOISE)
         self.design = PathDesign(VertexTree(space), features, self.priors)
-        self.kernels = LeafKernels(space, self.design, self.priors, kernel)
+        self._kernel: KernelName = kernel
+        self.kernels: dict[int, LeafKernel] = {}
+        for subspace in space.subspaces() if space.is_listable else ():
+            if columns := self.design.own_columns(subspace):
+                own = ParameterFeatures([subspace.free[column].parameter for column in columns])
+                ard = ARDKernel.add_to(self.priors, own.owners, -math.log(3.0), kernel)
+                self.kernels[subspace.index] = LeafKernel(columns, own, ard)
 
-    def fit(self, observations: Data) -> None:
+    def learn(self, subspaces: list[Subspace], x: list[Array], z: Tensor) -> None:
         """Find the hyperparameters by MAP and the posterior of weights and leaves."""
-        z, self.scale = standard_scores(observations)
-        self._take(list(observations.subspaces), list(observations.x), z)
+        self._take(subspaces, x, z)
         self.theta = torch.from_numpy(maximise_density(self.evidence(), self.priors))
+        self.condition(subspaces, x, z)
+
+    def condition(self, subspaces: list[Subspace], x: list[Array], z: Tensor) -> None:
+        self._take(subspaces, x, z)
         with torch.no_grad():
             self._state = self._solve(self.theta)
-            mean, _ = self.posteriors([(seen, x) for seen, x, _ in self._rows.values()])
-        self._incumbent = float(mean.max())
 
     def evidence(self) -> TreeEvidence:
         """The density of the hyperparameters (eq. 3, and priors) given the rows taken in."""
@@ -101,8 +113,8 @@ class TreeGP(Surrogate):
                 return fixed
             return self.design.raw(theta, self._table, batches)
 
-        rows = TreeRows(leaves, features, self.design.places(self._table).numpy())
-        return TreeEvidence(rows, self.priors, self.noise, self.kernels.name)
+        rows = TreeRows(leaves, features, self.design.variances(self._table).numpy())
+        return TreeEvidence(rows, self.priors, self.noise, self._kernel)
 
     def posteriors(self, batches: Batches) -> tuple[Tensor, Tensor]:
         means, variances = [], []
@@ -118,11 +130,7 @@ class TreeGP(Surrogate):
     def path_posterior(self, batches: Batches) -> tuple[Tensor, Tensor]:
         """Mean and variance of z' c, the part of the score that the path decides (eq. 6).
 
-        Args:
-            batches: the rows; columns of a leaf's own parameters do not matter.
-
-        Returns:
-            Shape (n,) each, differentiable in the shared parameters.
+        Shape (n,) each, differentiable in the shared parameters; those of a leaf do not matter.
         """
         z, extra = self._design_rows(batches)
         root = torch.linalg.solve_triangular(self._state.factor, z.T, upper=False)
@@ -130,56 +138,37 @@ class TreeGP(Surrogate):
         return z @ self._state.weights, variance.clamp_min(MIN_VARIANCE)
 
     def joint_posterior(self, batches: Batches) -> tuple[Tensor, Tensor]:
+        batches, order = gathered(batches)
         z, extra = self._design_rows(batches)
-        owner = np.repeat([s.index for s, _ in batches], [len(x) for _, x in batches])
-        rows = [row for _, x in batches for row in x]
-        subspaces = {subspace.index: subspace for subspace, _ in batches}
-        mean, t = z.new_zeros(len(z)), z.clone()
-        covariance = extra @ extra.T
-        for leaf, subspace in subspaces.items():
-            places = torch.from_numpy(np.flatnonzero(owner == leaf))
-            x = torch.stack([rows[at] for at in places])
-            mean[places], block, t[places] = self._leaf_joint(subspace, x, z[places])
-            covariance[places[:, None], places] += block
+        parts = z.split([len(x) for _, x in batches])
+        leaves = [self._leaf_posterior(*b, p, True) for b, p in zip(batches, parts, strict=True)]
+        means, blocks, paths = zip(*leaves, strict=True)
+        t = torch.cat(paths)
         root = torch.linalg.solve_triangular(self._state.factor, t.T, upper=False)
-        return mean + t @ self._state.weights, covariance + root.T @ root
+        mean = torch.cat(means) + t @ self._state.weights
+        covariance = torch.block_diag(*blocks) + extra @ extra.T + root.T @ root
+        return mean[order], covariance[order][:, order]
 
     def best_rows(self, subspace: Subspace, n: int = 3) -> list[Array]:
         """The rows of a leaf with the largest scores, best first."""
-        places = [at for at, seen in enumerate(self._subspaces) if seen.index == subspace.index]
-        order = sorted(places, key=lambda at: -float(self._y[at]))
-        return [self._x[at] for at in order[:n]]
-
-    def incumbent(self) -> float:
-        return self._incumbent
-
-    def with_pending(self, subspaces: Sequence[Subspace], x: Sequence[Array]) -> TreeGP:
-        if not subspaces:
-            return self
-        extended = copy.copy(self)
-        with torch.no_grad():
-            rows = [(s, torch.from_numpy(row[None])) for s, row in zip(subspaces, x, strict=True)]
-            y = torch.cat([self._y, self.posteriors(rows)[0]])
-            extended._take([*self._subspaces, *subspaces], [*self._x, *x], y)
-            extended._state = extended._solve(self.theta)
-        return extended
+        subspaces, x, y = self._data
+        rows = by_subspace(subspaces).get(subspace.index, [])
+        return [x[at] for at in sorted(rows, key=lambda at: -float(y[at]))[:n]]
 
     def _take(self, subspaces: list[Subspace], x: list[Array], y: Tensor) -> None:
-        self._subspaces, self._x, self._y = subspaces, x, y
+        self._data = subspaces, x, y
         self._table = self.design.table(subspaces)
         self._rows: dict[int, tuple[Subspace, Tensor, Tensor]] = {}
-        for leaf in dict.fromkeys(subspace.index for subspace in subspaces):
-            places = [at for at, subspace in enumerate(subspaces) if subspace.index == leaf]
-            rows = torch.from_numpy(np.stack([x[at] for at in places]))
-            self._rows[leaf] = subspaces[places[0]], rows, y[places]
+        for leaf, indices in by_subspace(subspaces).items():
+            rows = torch.from_numpy(np.stack([x[at] for at in indices]))
+            self._rows[leaf] = subspaces[indices[0]], rows, y[indices]
 
     def _leaf_rows(self, leaves: Sequence[int]) -> LeafRows:
         """The rows of a leaf, or of several without parameters of their own."""
         y = torch.cat([self._rows[leaf][2] for leaf in leaves]).numpy()
         if leaves[0] not in self.kernels:
             return LeafRows(y, None)
-        values = self.kernels.features(leaves[0], self._rows[leaves[0]][1])
-        return LeafRows(y, self.kernels.pairs(leaves[0], values))
+        return LeafRows(y, self.kernels[leaves[0]].pairs(self._rows[leaves[0]][1]))
 
     def _solve(self, theta: Tensor) -> _State:
         """Posterior of the weights (section 2.2)."""
@@ -197,56 +186,171 @@ class TreeGP(Surrogate):
         z = self.design.rows(theta, self._table, [(subspace, x)])
         if leaf not in self.kernels:
             return _Leaf(None, None, z / noise.sqrt(), y / noise.sqrt())
-        values = self.kernels.features(leaf, x)
-        K = self.kernels.gram(theta, leaf, values, values)
+        own = self.kernels[leaf]
+        values = own.features(x)
+        K = own.kernel.gram(theta, values, values)
         factor = _cholesky(K + noise * torch.eye(len(K), dtype=K.dtype))
         solved = torch.linalg.solve_triangular(factor, torch.cat([z, y[:, None]], 1), upper=False)
         return _Leaf(values, factor, solved[:, :-1], solved[:, -1])
 
     def _design_rows(self, batches: Batches) -> tuple[Tensor, Tensor]:
-        """z of rows for the weights with observations, (n, d), and for those without, (n, e)."""
+        """z of rows for the weights with data, (n, d), and for those without, (n, e)."""
         table = self.design.table([subspace for subspace, _ in batches], self._table)
         z = self.design.rows(self.theta, table, batches)
         d = self.design.width(self._table)
         return z[:, :d], z[:, d:]
 
     def _leaf_posterior(
-        self, subspace: Subspace, x: Tensor, z: Tensor
+        self, subspace: Subspace, x: Tensor, z: Tensor, is_joint: bool = False
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Mean and variance of g_p, (n,) each, for c = 0, and t_p(x), (n, d) (section 3.2)."""
-        leaf = subspace.index
+        """Mean and variance of g_p, (n,) each, for c = 0, and t_p(x), (n, d) (section 3.2).
+
+        Where ``is_joint``, the covariance, (n, n), instead of the variance.
+        """
         zero = x.sum(1) * 0.0  # keeps the way to ``x`` open for autograd
-        if leaf not in self.kernels:
-            return zero, zero, z
-        prior = self.kernels.variance(self.theta, leaf).expand(len(x))
-        state = self._state.leaves.get(leaf)
-        if state is None:
-            return zero, zero + prior, z
-        solved = self._solve_cross(leaf, x, state)
-        return solved.T @ state.y, prior - (solved * solved).sum(0), z - solved.T @ state.z
+        own, state = self.kernels.get(subspace.index), self._state.leaves.get(subspace.index)
+        if own is None:
+            return zero, z.new_zeros(len(x), len(x)) if is_joint else zero, z
+        values, kernel = own.features(x), own.kernel
+        prior = zero + kernel.variance(self.theta)
+        if is_joint:
+            prior = kernel.gram(self.theta, values, values)
+        if state is None or state.values is None or state.factor is None:
+            return zero, prior, z
+        cross = kernel.gram(self.theta, state.values, values)
+        solved = torch.linalg.solve_triangular(state.factor, cross, upper=False)
+        explained = solved.T @ solved if is_joint else (solved * solved).sum(0)
+        return solved.T @ state.y, prior - explained, z - solved.T @ state.z
 
-    def _leaf_joint(
-        self, subspace: Subspace, x: Tensor, z: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """The same with the covariance of g_p, (n, n)."""
-        mean, _, t = self._leaf_posterior(subspace, x, z)
-        leaf = subspace.index
-        if leaf not in self.kernels:
-            return mean, z.new_zeros(len(x), len(x)), t
-        values = self.kernels.features(leaf, x)
-        K = self.kernels.gram(self.theta, leaf, values, values)
-        if (state := self._state.leaves.get(leaf)) is not None:
-            solved = self._solve_cross(leaf, x, state)
-            K = K - solved.T @ solved
-        return mean, K, t
 
-    def _solve_cross(self, leaf: int, x: Tensor, state: _Leaf) -> Tensor:
-        """L_p^-1 k_p(x), shape (n_p, n)."""
-        assert state.values is not None
-        assert state.factor is not None
-        values = self.kernels.features(leaf, x)
-        cross = self.kernels.gram(self.theta, leaf, state.values, values)
-        return torch.linalg.solve_triangular(state.factor, cross, upper=False)
+class PathDesign:
+    """The features z of a path, scaled by the prior sds of their weights.
+
+    An inner node is a vertex that several subspaces pass; where the subspaces are too many to
+    list, all vertices count as inner nodes. It has a weight for its 1 and one for each feature of
+    its parameters. Each leaf has a weight for its offset.
+
+    Args:
+        tree: the vertices of the space.
+        features: ``linear`` or ``fourier``.
+        priors: where the hyperparameters are added.
+    """
+
+    def __init__(self, tree: VertexTree, features: str, priors: Priors) -> None:
+        self.tree = tree
+        self.is_fourier = features == "fourier"
+        self._passed = Counter(
+            key
+            for subspace in (tree.space.subspaces() if tree.space.is_listable else ())
+            for key in tree.path(subspace)
+        )
+        self._maps = {
+            key: ParameterFeatures([slot.parameter for slot in slots])
+            for key, slots in tree.slots.items()
+        }
+        self._constant, self._offset = priors.add(2, -math.log(3.0), 1.0)
+        (self._slope,) = priors.add(1, 0.0, 1.5)
+        (self._stretch,) = priors.add(1, lengthscale_mean(1), 1.0)
+        generator = torch.Generator().manual_seed(0)
+        self._waves = {
+            key: (
+                torch.randn(node.n_features, N_FOURIER, generator=generator, dtype=torch.float64),
+                torch.rand(N_FOURIER, generator=generator, dtype=torch.float64) * 2 * math.pi,
+            )
+            for key, node in self._maps.items()
+        }
+
+    def is_shared(self, key: Key) -> bool:
+        """Whether several subspaces pass a vertex."""
+        return not self.tree.space.is_listable or self._passed[key] > 1
+
+    def own_columns(self, subspace: Subspace) -> list[int]:
+        """Columns of ``x`` of the parameters that no other subspace has."""
+        path = self.tree.path(subspace)
+        return sorted(c for key, cols in path.items() if not self.is_shared(key) for c in cols)
+
+    def shared_columns(self, subspace: Subspace) -> list[int]:
+        """The other columns of ``x``."""
+        own = set(self.own_columns(subspace))
+        return [column for column in range(subspace.n_free) if column not in own]
+
+    def table(self, subspaces: Sequence[Subspace], known: Table | None = None) -> Table:
+        """Indices of the weights of all nodes of some paths, behind those known already."""
+        table = dict(known or {})
+        end = self.width(table)
+        for subspace in subspaces:
+            nodes: list[Key | int] = [k for k in self.tree.path(subspace) if self.is_shared(k)]
+            for node in (*nodes, subspace.index):
+                if node not in table:
+                    table[node] = end
+                    end += self._n_weights(node)
+        return table
+
+    def width(self, table: Table) -> int:
+        """How many weights a table has."""
+        last = max(table, key=lambda node: table[node], default=None)
+        return 0 if last is None else table[last] + self._n_weights(last)
+
+    def rows(self, theta: Tensor, table: Table, batches: Batches) -> Tensor:
+        """z of rows, times the prior sds of the weights: (n, width), differentiable in ``x``."""
+        return self.raw(theta, table, batches) * (0.5 * theta[self.variances(table)]).exp()
+
+    def variances(self, table: Table) -> Tensor:
+        """Index of the log variance of each weight among the hyperparameters, (width,)."""
+        indices = torch.full((self.width(table),), self._slope, dtype=torch.long)
+        for node, start in table.items():
+            indices[start] = self._offset if isinstance(node, int) else self._constant
+        return indices
+
+    def raw(self, theta: Tensor, table: Table, batches: Batches) -> Tensor:
+        """z of rows as it is, (n, width); ``theta`` matters to Fourier features alone."""
+        width, blocks = self.width(table), []
+        for subspace, x in batches:
+            z = x.new_zeros(len(x), width)
+            ones = [table[subspace.index]]
+            for key, columns in self.tree.path(subspace).items():
+                if not self.is_shared(key):
+                    continue
+                ones.append(table[key])
+                if columns:
+                    part = self._node(theta, key, x[:, list(columns)])
+                    start = table[key] + 1
+                    z = z.index_copy(1, torch.arange(start, start + part.shape[1]), part)
+            blocks.append(z.index_fill(1, torch.tensor(ones), 1.0))
+        return torch.cat(blocks)
+
+    def _node(self, theta: Tensor, key: Key, x: Tensor) -> Tensor:
+        values = self._maps[key](x)
+        if not self.is_fourier:
+            return values
+        directions, phases = self._waves[key]
+        angles = values @ directions * torch.exp(-theta[self._stretch]) + phases
+        return math.sqrt(2.0 / N_FOURIER) * torch.cos(angles)
+
+    def _n_weights(self, node: Key | int) -> int:
+        if isinstance(node, int) or node not in self._maps:
+            return 1
+        return 1 + (N_FOURIER if self.is_fourier else self._maps[node].n_features)
+
+
+@dataclass(frozen=True)
+class LeafKernel:
+    """The kernel K_p on the parameters of a leaf; ``columns`` are those of ``x`` it has alone."""
+
+    columns: list[int]
+    map: ParameterFeatures
+    kernel: ARDKernel
+
+    def features(self, x: Tensor) -> Tensor:
+        """Features of the leaf's parameters, (n, n_features), of rows (n, n_free)."""
+        return self.map(x[:, self.columns])
+
+    def pairs(self, x: Tensor) -> PairTerm:
+        """All pairs of rows, (n, n_free), for the fit."""
+        left, right = np.indices((len(x), len(x))).reshape(2, -1)
+        values, scales = self.features(x).numpy(), self.kernel.scales.numpy()
+        distances, scales = grouped_distances(values, left, right, scales)
+        return PairTerm(left * len(x) + right, distances, scales, self.kernel.weight)
 
 
 def _cholesky(K: Tensor) -> Tensor:

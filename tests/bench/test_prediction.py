@@ -23,9 +23,9 @@ from nasbo.bench.prediction import (
 )
 from nasbo.cli import cli
 from nasbo.errors import NasboError
+from nasbo.gp.transform import Scale
 from nasbo.history.data import Data
 from nasbo.space import load_space
-from nasbo.surrogates.transform import Scale
 
 
 class Normal:

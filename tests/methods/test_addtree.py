@@ -12,8 +12,8 @@ from nasbo.history.data import Data
 from nasbo.methods.addtree import VertexBounds, _BestBelow, _configs, best_path
 from nasbo.search import Search
 from nasbo.space import Space, load_space
+from nasbo.space.walk import ROOT
 from nasbo.surrogates.add_tree import AddTreeGP
-from nasbo.surrogates.vertices import ROOT
 from tests.conftest import SPACES
 from tests.methods import taste
 

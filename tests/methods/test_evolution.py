@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from nasbo.acquisition.neighbours import values_of
 from nasbo.methods.evolution import mutate
 from nasbo.search import Search
 from nasbo.space import Space, load_space
+from nasbo.space.neighbours import values_of
 
 from .functions import SMALL, jenatton
 

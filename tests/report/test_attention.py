@@ -8,9 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
+from nasbo.gp.encoder import EncoderShape, make_encoder
+from nasbo.gp.tokens import Tokenizer
 from nasbo.history.data import Data
 from nasbo.methods.attnbo import AttnBO
+from nasbo.methods.base import Task
 from nasbo.report.attention import (
     MAX_ROWS,
     NoAttentionError,
@@ -56,8 +60,7 @@ def test_what_is_shared_was_learned(tmp_path: Path) -> None:
 
 def test_maps_of_the_best_subspaces(folder: Path) -> None:
     history = history_of(folder)
-    units, *maps = attention_maps(history, "attnbo", {"attention": "features"}, n_maps=3)
-    assert units.kind == "units"
+    maps = attention_maps(history, "attnbo", {"preset": "paper"}, n_maps=2)
     assert [one.trial and one.trial.id for one in maps] == [
         t.id for t in best_per_subspace(history)[:2]
     ]
@@ -66,7 +69,7 @@ def test_maps_of_the_best_subspaces(folder: Path) -> None:
         n = history.subspace(one.trial).n_parameters
         assert len(one.labels) == len(one.weights) == n
         assert all(sum(row) == pytest.approx(1.0, abs=1e-4) for row in one.weights)
-        assert one.kind == "fixed encoder"
+        assert one.kind == "trained encoder"
     assert "kernel_size[2]" in maps[0].labels
 
 
@@ -83,10 +86,14 @@ def test_best_per_subspace_by_mode(tmp_path: Path) -> None:
 def test_the_papers_encoder_is_trained_on_the_history(tmp_path: Path) -> None:
     history = history_of(make_folder(tmp_path / "paper", 4, "svm"))
     trained = attention_maps(history, "attnbo", {"preset": "paper"}, n_maps=1)[0]
-    fixed = attention_maps(history, "attnbo", {"attention": "features"}, n_maps=2)[1]
     assert trained.kind == "trained encoder"
     assert all(sum(row) == pytest.approx(1.0, abs=1e-4) for row in trained.weights)
-    assert trained.weights != fixed.weights
+    assert trained.trial is not None
+    subspace = history.subspace(trained.trial)
+    x = torch.from_numpy(subspace.encode(trained.trial.config)[None])
+    fresh = make_encoder(history.space, EncoderShape(), 0, torch.float32)
+    (before,) = fresh.attention_map(Tokenizer(history.space).batch([(subspace, x)]))
+    assert not torch.allclose(torch.tensor(trained.weights), before, atol=1e-5)
 
 
 def test_reasons_to_have_none(folder: Path) -> None:
@@ -97,6 +104,8 @@ def test_reasons_to_have_none(folder: Path) -> None:
         attention_maps(history, "attnbo", {"attention": "off"})
     with pytest.raises(NoAttentionError, match="fewer than two results"):
         attention_maps(Search("svm", method="random").history, "attnbo")
+    with pytest.raises(NoAttentionError, match=r"no longer known.*structured"):
+        attention_maps(history, "attnbo", {"structured": "off"})
     flat = Search({"x": {"type": "float", "range": [0, 1]}}, method="random", mode="min")
     for trial in flat.ask(3):
         flat.tell(trial, trial.config["x"])
@@ -126,7 +135,7 @@ def test_the_surrogate_has_the_output_scale_of_the_sweep() -> None:
             search.tell(trial, float(trial.config["x"]) ** 3 - 80.0 * (8 <= trial.id < 16))
     history = search.history
     drawn = _fitted(history, {}, 0, 100)
-    own = AttnBO(search.space, 0).make_surrogate(0)
+    own = AttnBO(search.space, 0).make_surrogate(Task.empty(search.space, 0))
     own.fit(Data.of_trials(search.space, history.rows()))
     scores = [drawn.scale.to_score(z) for z in (-2.0, 0.0, 1.5)]
     assert scores == [own.scale.to_score(z) for z in (-2.0, 0.0, 1.5)]
@@ -137,6 +146,6 @@ def test_the_surrogate_has_the_output_scale_of_the_sweep() -> None:
 
 def _without_design(search: Search) -> Any:
     data = replace(Data.of_trials(search.space, search.history.rows()), n_design=0)
-    model = AttnBO(search.space, 0).make_surrogate(0)
+    model = AttnBO(search.space, 0).make_surrogate(Task.empty(search.space, 0))
     model.fit(data)
     return model

@@ -12,7 +12,8 @@ from nasbo.space.load import SHIPPED
 
 Document = dict[str, Any]
 TEXTS = [file.read_text(encoding="utf-8") for file in sorted(SHIPPED.glob("*.yaml"))]
-WORDS = ["type", "range", "submodule", "log", "default", "choice", "int", "float", "powerint2"]
+KINDS = ["choice", "int", "float", "powerint2", "ordinal"]
+WORDS = ["type", "range", "submodule", "log", "default", *KINDS]
 FRAGMENTS = [
     *WORDS,
     *(": ", ":\n  ", "\n", "\n  ", "\n    ", "- ", "{", "}", "[", "]", ", ", "? ", "#", "|", ">"),
@@ -60,9 +61,9 @@ odd_things = st.one_of(
 @st.composite
 def leaves(draw: st.DrawFn) -> Document:
     """A parameter without children."""
-    kind = draw(st.sampled_from(["choice", "int", "float", "powerint2"]))
+    kind = draw(st.sampled_from(KINDS))
     entry: Document = {"type": kind}
-    if kind == "choice":
+    if kind in ("choice", "ordinal"):
         unique: Any = st.one_of(small, texts.filter(lambda t: "..." not in t), st.none())
         values = draw(st.lists(unique, min_size=1, max_size=4, unique=True))
         entry["range"] = draw(st.sampled_from([values, dict.fromkeys(values)]))

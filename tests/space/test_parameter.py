@@ -9,14 +9,20 @@ import pytest
 
 from nasbo.errors import ConfigError
 from nasbo.space import Parameter
+from nasbo.space.kinds import KINDS, Choice, Integer, Ordinal, PowerOfTwo, Real
 
-INT = Parameter("n", "int", low=2, high=9)
-LOG_INT = Parameter("n", "int", low=1, high=1000, log=True)
-FLOAT = Parameter("x", "float", low=-2.0, high=2.0)
-LOG_FLOAT = Parameter("x", "float", low=1e-4, high=1.0, log=True)
-POWER = Parameter("size", "powerint2", low=5, high=7)
-CHOICE = Parameter("kind", "choice", values=("a", 1, 2.5, True, None))
-ALL = [INT, LOG_INT, FLOAT, LOG_FLOAT, POWER, CHOICE]
+INT = Integer("n", 2, 9)
+LOG_INT = Integer("n", 1, 1000, log=True)
+FLOAT = Real("x", -2.0, 2.0)
+LOG_FLOAT = Real("x", 1e-4, 1.0, log=True)
+POWER = PowerOfTwo("size", 5, 7)
+CHOICE = Choice("kind", ("a", 1, 2.5, True, None))
+ORDINAL = Ordinal("dose", ("low", "medium", "high"))
+ALL = [INT, LOG_INT, FLOAT, LOG_FLOAT, POWER, CHOICE, ORDINAL]
+
+
+def test_every_kind_is_tested() -> None:
+    assert {parameter.kind for parameter in ALL} == set(KINDS)
 
 
 @pytest.mark.parametrize("parameter", ALL)
@@ -57,8 +63,8 @@ def test_log_samples_are_uniform_in_the_logarithm() -> None:
 def test_choices_stand_at_index_over_k_minus_one() -> None:
     assert [CHOICE.to_unit(value) for value in CHOICE.values] == [0, 0.25, 0.5, 0.75, 1]
     assert [POWER.to_unit(value) for value in (32, 64, 128)] == [0, 0.5, 1]
-    assert Parameter("c", "choice", values=("only",)).to_unit("only") == 0.0
-    assert Parameter("n", "int", low=3, high=3).to_unit(3) == 0.0
+    assert Choice("c", ("only",)).to_unit("only") == 0.0
+    assert Integer("n", 3, 3).to_unit(3) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -112,4 +118,27 @@ def test_ranges_in_words() -> None:
     assert LOG_FLOAT.range_text() == "a number in [0.0001, 1] (log)"
     assert POWER.range_text() == "a power of two in [32, 128]"
     assert CHOICE.range_text() == "one of 'a', 1, 2.5, True, None"
-    assert Parameter("c", "choice", values=tuple(range(99))).range_text().endswith("49, ...")
+    assert ORDINAL.range_text() == "one of 'low', 'medium', 'high' (in this order)"
+    assert Choice("c", tuple(range(99))).range_text().endswith("49, ...")
+
+
+@pytest.mark.parametrize("parameter", ALL)
+def test_snapped_rows_are_those_of_the_nearest_values(parameter: Parameter) -> None:
+    x = np.random.default_rng(0).random(200)
+    one_by_one = [parameter.to_unit(parameter.from_unit(unit)) for unit in x]
+    assert parameter.snap(x) == pytest.approx(one_by_one, abs=1e-12)
+
+
+@pytest.mark.parametrize("parameter", ALL)
+def test_flat_numbers_come_back(parameter: Parameter) -> None:
+    rng = np.random.default_rng(0)
+    low, high, _ = parameter.flat_range
+    for _ in range(50):
+        value = parameter.sample(rng)
+        number = parameter.to_flat(value)
+        assert low <= number <= high
+        assert parameter.from_flat(number) == value
+
+
+def test_middle_of_an_order_is_in_the_middle() -> None:
+    assert (ORDINAL.middle(), CHOICE.middle(), INT.middle()) == ("medium", "a", 6)

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import torch
 
+from nasbo.gp.encoder import EncoderShape, make_encoder
+from nasbo.gp.tokens import Tokenizer
 from nasbo.history.data import Data
 from nasbo.space import Config, load_space
 from nasbo.surrogates.attention import AttentionGP, AttentionSettings, Training
-from nasbo.surrogates.base import FitError, as_batches, batches_of
-from nasbo.surrogates.encoder import EncoderShape, FrozenEncoder, make_encoder
-from nasbo.tokens import Tokenizer
+from nasbo.surrogates.base import FitError, batches_of
 
 from .conftest import Observe
 
@@ -160,19 +160,3 @@ def test_training_that_diverges_is_a_fit_error(observe: Observe) -> None:
     wild = AttentionSettings(SHAPE, Training(learning_rate=1e30, epochs=5))
     with pytest.raises(FitError):
         AttentionGP(space, wild).fit(observe(space, valley, n=6))
-
-
-def test_frozen_features_are_standardised_and_move_with_the_values() -> None:
-    space, rng = load_space("nas_cifar10"), np.random.default_rng(5)
-    encode = FrozenEncoder(space)
-    subspaces = [space.random_subspace(rng) for _ in range(60)]
-    features = encode(as_batches(subspaces, [s.sample(1, rng)[0] for s in subspaces]))
-    assert features.shape == (60, encode.n_features)
-    assert features.mean(0).abs().max() < 0.7
-    assert 0.4 < features.std(0).min() <= features.std(0).max() < 2.0
-    x = torch.full((1, subspaces[0].n_free), 0.5, dtype=torch.float64, requires_grad=True)
-    encode([(subspaces[0], x)]).square().sum().backward()
-    assert x.grad is not None
-    assert (x.grad.abs() > 0).all()
-    size = subspaces[0].n_parameters
-    assert encode.attention_map(subspaces[0], x[0].detach()).shape == (size, size)

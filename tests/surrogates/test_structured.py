@@ -15,7 +15,6 @@ from nasbo.history.data import Data
 from nasbo.space import Config, load_space
 from nasbo.surrogates import structured
 from nasbo.surrogates.base import FitError, as_batches, batches_of
-from nasbo.surrogates.encoder import FrozenEncoder
 from nasbo.surrogates.structured import StructuredGP
 
 from .conftest import Observe
@@ -46,7 +45,7 @@ def jenatton(config: Config) -> float:
 @pytest.fixture(params=[False, True], ids=["without attention", "with attention"])
 def fitted(request: pytest.FixtureRequest, observe: Observe) -> tuple[StructuredGP, Data]:
     space = load_space("simulation")
-    model = StructuredGP(space, FrozenEncoder(space) if request.param else None)
+    model = StructuredGP(space, is_shared=request.param)
     observations = observe(space, jenatton, n=24)
     model.fit(observations)
     return model, observations
@@ -58,7 +57,7 @@ def test_it_comes_close_to_what_it_has_seen(fitted: tuple[StructuredGP, Data]) -
     z = (seen.scores - seen.scores.mean()) / seen.scores.std()
     assert np.abs(mean.numpy() - z).max() < 0.1
     assert variance.max() < 0.05
-    assert model.incumbent() == pytest.approx(mean.max().item())
+    assert float(model.observed_means().max()) == pytest.approx(mean.max().item())
 
 
 def test_it_is_unsure_elsewhere(fitted: tuple[StructuredGP, Data]) -> None:
@@ -103,7 +102,7 @@ def test_pending_configs_keep_the_mean_and_cut_the_variance(
     assert (after[1] < before[1]).all()
     again = model.posteriors(rows)
     assert torch.equal(again[1], before[1])
-    assert extended.incumbent() == model.incumbent()
+    assert float(extended.observed_means().max()) == float(model.observed_means().max())
 
 
 def test_branches_with_the_same_names_learn_from_each_other(observe: Observe) -> None:
@@ -163,7 +162,7 @@ def test_very_many_rows_are_thinned_for_the_posterior_too(observe: Observe) -> N
     mean, _ = model.posteriors(batches_of(observations))
     z = (observations.scores - observations.scores.mean()) / observations.scores.std()
     assert mean[best].item() == pytest.approx(z[best], abs=0.1)
-    assert model.incumbent() == pytest.approx(mean.max().item(), abs=0.05)
+    assert float(model.observed_means().max()) == pytest.approx(mean.max().item(), abs=0.05)
     assert np.corrcoef(mean.numpy(), z)[0, 1] > 0.95
 
 
@@ -172,7 +171,7 @@ def fit_cash() -> list[float]:
     space, rng = load_space("cash"), np.random.default_rng(0)
     subspaces = [space.subspace(at % 6) for at in range(18)]
     x = [subspace.sample(1, rng)[0] for subspace in subspaces]
-    model = StructuredGP(space, FrozenEncoder(space))
+    model = StructuredGP(space)
     model.fit(Data(space, subspaces, x, rng.standard_normal(18), 12))
     return [float(value) for value in model.theta]
 
@@ -195,6 +194,6 @@ def test_global_state_stays(observe: Observe) -> None:
     torch.manual_seed(3)
     before, dtype = torch.random.get_rng_state(), torch.get_default_dtype()
     space = load_space("simulation")
-    StructuredGP(space, FrozenEncoder(space)).fit(observe(space, jenatton, n=8))
+    StructuredGP(space).fit(observe(space, jenatton, n=8))
     assert torch.equal(torch.random.get_rng_state(), before)
     assert torch.get_default_dtype() == dtype

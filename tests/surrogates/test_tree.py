@@ -10,12 +10,12 @@ import pytest
 import torch
 from scipy.stats import multivariate_normal
 
+from nasbo.gp import tree_evidence
+from nasbo.gp.fit import JITTER
 from nasbo.history.data import Data
 from nasbo.space import Config, Space, load_space
 from nasbo.surrogates import tree as tree_module
-from nasbo.surrogates import tree_evidence
 from nasbo.surrogates.base import batches_of
-from nasbo.surrogates.marginal import JITTER
 from nasbo.surrogates.tree import TreeGP
 
 from .conftest import Observe
@@ -50,9 +50,8 @@ def marginal(model: TreeGP, theta: torch.Tensor, batches: list) -> np.ndarray:
     for i, (left, x) in enumerate(rows):
         for j, (right, y) in enumerate(rows):
             if left.index == right.index:
-                at = left.index
-                a, b = model.kernels.features(at, x), model.kernels.features(at, y)
-                K[i, j] += model.kernels.gram(theta, at, a, b)[0, 0]
+                leaf = model.kernels[left.index]
+                K[i, j] += leaf.kernel.gram(theta, leaf.features(x), leaf.features(y))[0, 0]
     return K.numpy()
 
 

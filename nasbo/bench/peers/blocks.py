@@ -19,8 +19,8 @@ from torch import Tensor
 
 from nasbo.bench.peers.columns import Dependencies
 from nasbo.errors import NasboError
-from nasbo.surrogates.base import FitError
-from nasbo.surrogates.kernels import matern, squared_distances
+from nasbo.gp.conditioning import FitError
+from nasbo.gp.kernels import matern, squared_distances
 
 SAME = 1e-6
 """Levels of structural parameters lie further apart than this."""

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from nasbo.space import Parameter, Slot, Space, Subspace
+from nasbo.space.walk import ROOT, Key, child_keys
 from nasbo.surrogates.base import Batches
-from nasbo.surrogates.vertices import ROOT, Key, child_keys
 
 Dependencies = dict[int, dict[int | float, list[int]]]
 
@@ -83,7 +83,7 @@ class TreeColumns:
                 column = self._add(above)
                 for branch in parameter.branches:
                     level = parameter.level_of(branch.value)
-                    (child,) = child_keys(parameter, level, *key)
+                    (child,) = child_keys(parameter, level, key)
                     here = Condition(column, _unit(parameter, level))
                     self._group(branch.parameters, child, here)
             else:
@@ -94,8 +94,8 @@ class TreeColumns:
         flags = [self._add(above)] if parameter.n_levels > 1 else []
         while len(flags) < parameter.n_levels - 1:
             flags.append(self._add(Condition(flags[-1], 1.0)))
-        for child in child_keys(parameter, parameter.n_levels - 1, *key):
-            beyond = child[1] - int(parameter.low)
+        for child in child_keys(parameter, parameter.n_levels - 1, key):
+            beyond = child[1] - parameter.n_repeats(0)
             here = above if beyond <= 0 else Condition(flags[beyond - 1], 1.0)
             self._group(parameter.repeated, child, here)
 
@@ -109,7 +109,7 @@ class TreeColumns:
 
 
 def _width(parameter: Parameter) -> int:
-    return parameter.n_levels if parameter.kind == "choice" and parameter.n_levels > 2 else 1
+    return parameter.n_levels if not parameter.is_ordered and parameter.n_levels > 2 else 1
 
 
 def _unit(parameter: Parameter, level: int) -> float:

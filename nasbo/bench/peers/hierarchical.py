@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import math
-from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,14 +12,11 @@ from torch import Tensor
 
 from nasbo.bench.peers.blocks import Blocks, Hyperparameters
 from nasbo.bench.peers.columns import TreeColumns
-from nasbo.history.data import Data
 from nasbo.methods.base import Task
 from nasbo.methods.modelled import SurrogateMethod
 from nasbo.methods.options import check_choice
 from nasbo.space import Space, Subspace
-from nasbo.surrogates.base import Batches, FitError, Surrogate, as_batches, batches_of
-from nasbo.surrogates.exact import Conditioned
-from nasbo.surrogates.kernel_gp import standard_scores
+from nasbo.surrogates.base import Batches, ExactGP, FitError, as_batches
 
 Array = NDArray[np.float64]
 
@@ -58,7 +53,7 @@ class HierarchicalGP(SurrogateMethod):
         return HierarchicalSurrogate(self._columns, self._blocks, fit, self.iterations)
 
 
-class HierarchicalSurrogate(Surrogate):
+class HierarchicalSurrogate(ExactGP):
     """The model of BoTorch, conditioned as all exact GPs here are.
 
     Args:
@@ -72,46 +67,30 @@ class HierarchicalSurrogate(Surrogate):
         self._columns, self._blocks = columns, blocks
         self._fit, self._iterations = fit, iterations
 
-    def fit(self, observations: Data) -> None:
-        z, self.scale = standard_scores(observations)
-        rows = self._columns.rows(batches_of(observations))
+    def learn(self, subspaces: list[Subspace], x: list[Array], z: Tensor) -> None:
+        rows = self.features(as_batches(subspaces, x))
         self.theta: Hyperparameters = self._fit(rows, z, self._iterations)
-        with torch.no_grad():
-            noisy = self._noisy(self._blocks.gram(self.theta, rows, rows))
-            self._seen, self._conditioned = rows, Conditioned.on(noisy, z - self.theta.mean)
-            mean, _ = self.posteriors(batches_of(observations))
-        self._incumbent = float(mean.max())
+        self.condition_on(rows, z - self.theta.mean)
+
+    def features(self, batches: Batches) -> Tensor:
+        return self._columns.rows(batches)
+
+    def covariance(self, left: Tensor, right: Tensor) -> Tensor:
+        return self._blocks.gram(self.theta, left, right)
+
+    def variance(self, rows: Tensor) -> Tensor:
+        return self._blocks.diagonal(self.theta, rows)
+
+    def noise_variance(self) -> Tensor:
+        return self.theta.noise + JITTER
 
     def posteriors(self, batches: Batches) -> tuple[Tensor, Tensor]:
-        rows = self._columns.rows(batches)
-        cross = self._blocks.gram(self.theta, rows, self._seen)
-        diagonal = self._blocks.diagonal(self.theta, rows)
-        mean, variance = self._conditioned.marginals(cross, diagonal)
+        mean, variance = super().posteriors(batches)
         return mean + self.theta.mean, variance
 
     def joint_posterior(self, batches: Batches) -> tuple[Tensor, Tensor]:
-        rows = self._columns.rows(batches)
-        cross = self._blocks.gram(self.theta, rows, self._seen)
-        mean, K = self._conditioned.joint(cross, self._blocks.gram(self.theta, rows, rows))
+        mean, K = super().joint_posterior(batches)
         return mean + self.theta.mean, K
-
-    def incumbent(self) -> float:
-        return self._incumbent
-
-    def with_pending(self, subspaces: Sequence[Subspace], x: Sequence[Array]) -> Self:
-        if not subspaces:
-            return self
-        extended = copy.copy(self)
-        rows = self._columns.rows(as_batches(subspaces, x))
-        with torch.no_grad():
-            cross = self._blocks.gram(self.theta, rows, self._seen)
-            own = self._noisy(self._blocks.gram(self.theta, rows, rows))
-            extended._conditioned = self._conditioned.extended(cross, own)
-        extended._seen = torch.cat([self._seen, rows])
-        return extended
-
-    def _noisy(self, K: Tensor) -> Tensor:
-        return K + (self.theta.noise + JITTER) * torch.eye(len(K), dtype=K.dtype)
 
 
 class BotorchFit:

@@ -6,10 +6,10 @@ import math
 from typing import Any
 
 from nasbo.methods.base import Method, Suggestion, Task
-from nasbo.methods.flattened import FlatParameter, flat_name, flatten, from_flat, levels_of
 from nasbo.methods.optional import import_optional
 from nasbo.space import Config, Parameter, Space, Value
-from nasbo.surrogates.vertices import Key, walk
+from nasbo.space.flat import FlatParameter, flat_name, flatten, to_flat
+from nasbo.space.walk import Key
 
 _TRIES = 20
 _EDGE = 0.499
@@ -69,7 +69,7 @@ class Hyperopt(Method):
 
     def _insert(self, trials: Any, config: Config, loss: float | None) -> None:
         states = self._hyperopt
-        flat = levels_of(self.space.subspace_of(config), config)
+        flat = to_flat(self.space.subspace_of(config), config)
         known = {n: to_hyperopt(self._parameters[n], value) for n, value in flat.items()}
         (number,) = trials.new_trial_ids(1)
         names = self._domain.params
@@ -94,7 +94,7 @@ class Hyperopt(Method):
             (value,) = values[flat_name(parameter, key)]
             return from_hyperopt(parameter, float(value))
 
-        return walk(self.space, decide)
+        return self.space.build_config(decide)
 
     def _graph(self, flat: list[FlatParameter]) -> dict[str, Any]:
         """Nodes by name; children are built before their parents, who hold them as options."""
@@ -110,38 +110,35 @@ class Hyperopt(Method):
         self, one: FlatParameter, children: list[FlatParameter], nodes: dict[str, Any]
     ) -> Any:
         hp, parameter = self._hyperopt.hp, one.parameter
-        if parameter.kind == "choice" or parameter.is_structural:
+        if parameter.is_structural or not parameter.is_ordered:
             options = [
                 {"level": level}
                 | {child.name: nodes[child.name] for child in children if level in child.levels}
                 for level in range(parameter.n_levels)
             ]
             return hp.choice(one.name, options)
-        if parameter.kind == "float":
-            kind = hp.loguniform if parameter.log else hp.uniform
-            scale = math.log if parameter.log else float
-            return kind(one.name, scale(parameter.low), scale(parameter.high))
-        low = int(parameter.low) - _EDGE if parameter.kind == "int" else -_EDGE
-        high = low + parameter.n_levels - 1 + 2 * _EDGE
-        if parameter.log:
+        low, high, log = parameter.flat_range
+        if parameter.is_continuous:
+            kind = hp.loguniform if log else hp.uniform
+            scale = math.log if log else float
+            return kind(one.name, scale(low), scale(high))
+        low, high = int(low) - _EDGE, int(low) - _EDGE + parameter.n_levels - 1 + 2 * _EDGE
+        if log:
             return hp.qloguniform(one.name, math.log(low), math.log(high), 1)
         return hp.quniform(one.name, low, high, 1)
 
 
-def to_hyperopt(parameter: Parameter, value: int | float) -> int | float:
-    """A flat value as hyperopt holds it: the level of whatever is an ``hp.choice``."""
-    if parameter.is_structural and parameter.kind == "int":
-        return int(value) - int(parameter.low)
-    return value
+def to_hyperopt(parameter: Parameter, number: int | float) -> int | float:
+    """A flat number as hyperopt holds it: the level of whatever is an ``hp.choice``."""
+    is_choice = parameter.is_structural or not parameter.is_ordered
+    return parameter.level_of(parameter.from_flat(number)) if is_choice else number
 
 
-def from_hyperopt(parameter: Parameter, value: float) -> Value:
+def from_hyperopt(parameter: Parameter, number: float) -> Value:
     """Inverse of ``to_hyperopt``, as the parameter writes it."""
-    if parameter.kind == "float":
-        return from_flat(parameter, value)
-    number = round(value)
-    if parameter.is_structural:
-        return parameter.value_at(number)
-    if parameter.kind == "int":
-        return min(max(number, int(parameter.low)), int(parameter.high))
-    return parameter.value_at(min(max(number, 0), parameter.n_levels - 1))
+    if parameter.is_structural or not parameter.is_ordered:
+        return parameter.value_at(round(number))
+    if parameter.is_continuous:
+        return parameter.from_flat(number)
+    low, high, _ = parameter.flat_range
+    return parameter.from_flat(min(max(round(number), int(low)), int(high)))

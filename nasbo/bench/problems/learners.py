@@ -19,6 +19,7 @@ from nasbo.bench.problems.entry import Entry
 from nasbo.bench.problems.parameters import Document, choice, integer, real
 from nasbo.bench.problems.tuning import SKLEARN, XGBOOST, Family
 from nasbo.space import Parameter, Space, load_space
+from nasbo.space.kinds import Real
 
 SVM_ITERATIONS = 10_000
 MLP_EPOCHS = 40
@@ -62,13 +63,14 @@ def with_log_ranges(name: str) -> Space:
 
 
 def _with_log(parameter: Parameter) -> Parameter:
-    is_wide = parameter.kind == "float" and parameter.low > 0
     branches = tuple(
         replace(branch, parameters=tuple(map(_with_log, branch.parameters)))
         for branch in parameter.branches
     )
-    log = is_wide and parameter.high >= 1000 * parameter.low
-    return replace(parameter, branches=branches, log=parameter.log or log)
+    parameter = replace(parameter, branches=branches)
+    if isinstance(parameter, Real) and 0 < 1000 * parameter.low <= parameter.high:
+        return replace(parameter, log=True)
+    return parameter
 
 
 def mlp_space() -> Space:

@@ -39,5 +39,5 @@ def max_active(parameters: Sequence[Parameter]) -> int:
 
 def _below(parameter: Parameter) -> int:
     if parameter.repeated:
-        return int(parameter.high) * max_active(parameter.repeated)
+        return parameter.n_repeats(parameter.n_levels - 1) * max_active(parameter.repeated)
     return max((max_active(branch.parameters) for branch in parameter.branches), default=0)

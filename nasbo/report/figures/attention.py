@@ -8,20 +8,14 @@ from nasbo.report.drawing import Drawing, Heat, Shape, Words, shorten_start, sho
 from nasbo.report.study import Figure, NoDataError, Study, value_of
 
 PANEL, MAP, LARGEST_CELL = 590.0, 450.0, 40.0
-_TOKENS = (
-    "Row i shows what token i attends to in the encoder's first block, mean of its heads, for the "
-    "best config of each of the best subspaces. "
-)
 _MEANINGS = {
     "units": "Row i shows where unit i (the parameters of a branch, a block of a network) looks "
     "for results that tell something about its own: all attention on itself means that nothing is "
     "shared, an even row that the units are alike. It begins as a guess (nearer units share more) "
     "and is learned from this sweep's results: with few of them it is still near the guess.",
-    "trained encoder": _TOKENS
-    + "The encoder was trained on this sweep's results for this picture.",
-    "fixed encoder": _TOKENS
-    + "The encoder of this sweep's surrogate is fixed: the map shows the structure that its "
-    "features compare configs by, not something learned from the results.",
+    "trained encoder": "Row i shows what token i attends to in the encoder's first block, mean of "
+    "its heads, for the best config of each of the best subspaces. The encoder was trained on this "
+    "sweep's results for this picture.",
 }
 
 

@@ -1,0 +1,1 @@
+"""Parts of Gaussian process models: kernels, priors, conditioning, MAP fit and features."""

@@ -1,0 +1,170 @@
+"""MAP fit of hyperparameters: their negative log posterior density and its minimum."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+from scipy.optimize import minimize
+from torch import Tensor
+
+from nasbo.gp.conditioning import FitError
+from nasbo.gp.priors import Priors
+
+Array = NDArray[np.float64]
+Density = Callable[[Array], tuple[float, Array]]
+"""Hyperparameters, shape (p,), to a negative log density and its gradient, shape (p,)."""
+Gram = Callable[[Tensor], Tensor]
+"""Hyperparameters, shape (p,), to the covariance of the rows without noise, shape (n, n)."""
+
+JITTER = 1e-9
+MAX_FIT_ROWS = 300
+"""Beyond this many rows the hyperparameters come from a part of them."""
+ITERATIONS = 60
+TOLERANCE = 2e-5
+"""Relative gain of a step at which the search ends: some 0.001 nats, which no posterior shows."""
+BOUND_SDS = 5.0
+FAILED = 1e6
+"""What a density answers where it cannot be computed."""
+
+
+class NegativeLogPosterior(ABC):
+    """-log p(z | theta) - log p(theta); the subclass has the likelihood.
+
+    Args:
+        priors: Gaussian priors of the hyperparameters.
+        noise: index of the log noise variance among them.
+        n: number of scores.
+    """
+
+    jitter = JITTER
+
+    def __init__(self, priors: Priors, noise: int, n: int) -> None:
+        self._means, self._sds, self._noise = np.array(priors.means), np.array(priors.sds), noise
+        self._constant = 0.5 * n * math.log(2 * math.pi)
+
+    def __call__(self, theta: Array) -> tuple[float, Array]:
+        """Value and gradient, shape (p,), at ``theta``; ``FAILED`` where it has no value."""
+        gradient, variance = np.zeros_like(theta), math.exp(theta[self._noise])
+        try:
+            value, by_noise = self.likelihood(theta, variance + self.jitter, gradient)
+        except FitError:
+            return FAILED, np.zeros_like(theta)
+        gradient[self._noise] += variance * by_noise
+        away = (theta - self._means) / self._sds
+        value += self._constant + 0.5 * float(away @ away)
+        return float(value), gradient + (theta - self._means) / self._sds**2
+
+    def value(self, theta: Array) -> float:
+        """The density at ``theta`` without its gradient."""
+        with torch.no_grad():
+            return self(theta)[0]
+
+    @abstractmethod
+    def likelihood(self, theta: Array, noise: float, gradient: Array) -> tuple[float, float]:
+        """Negative log likelihood but for its constant, and its derivative by the noise variance.
+
+        Args:
+            theta: hyperparameters, shape (p,).
+            noise: variance, with the jitter.
+            gradient: shape (p,); what does not come through the noise is added here.
+
+        Raises:
+            FitError: a matrix is not positive definite.
+        """
+
+
+class DenseEvidence(NegativeLogPosterior):
+    """The density for one kernel matrix over all rows.
+
+    Only the kernel matrix goes through autograd: the derivative of the likelihood by it is
+    (K^-1 - K^-1 z z' K^-1) / 2.
+
+    Args:
+        gram: the kernel matrix as a function of the hyperparameters.
+        z: standardised scores, shape (n,).
+        priors, noise: as in the base class.
+    """
+
+    def __init__(self, gram: Gram, z: Tensor, priors: Priors, noise: int) -> None:
+        super().__init__(priors, noise, len(z))
+        self._gram, self._z = gram, z
+
+    def likelihood(self, theta: Array, noise: float, gradient: Array) -> tuple[float, float]:
+        leaf = torch.from_numpy(np.array(theta)).requires_grad_()
+        K = self._gram(leaf)
+        eye = torch.eye(len(K), dtype=K.dtype)
+        factor, failed = torch.linalg.cholesky_ex(K.detach() + noise * eye)
+        if int(failed) or not bool(torch.isfinite(factor).all()):
+            raise FitError("the kernel matrix must be positive definite")
+        inverse = torch.cholesky_inverse(factor)
+        alpha = inverse @ self._z
+        by_kernel = 0.5 * (inverse - torch.outer(alpha, alpha))
+        if K.requires_grad:
+            (slope,) = torch.autograd.grad(K, leaf, by_kernel)
+            gradient += slope.numpy()
+        value = 0.5 * float(self._z @ alpha) + float(factor.diagonal().log().sum())
+        return value, float(by_kernel.trace())
+
+
+def maximise_density(density: Density, priors: Priors, iterations: int = ITERATIONS) -> Array:
+    """Hyperparameters of the smallest negative log density, shape (p,), by L-BFGS-B.
+
+    Args:
+        density: what is minimised.
+        priors: give the start, at their means, and the bounds.
+        iterations: at most so many.
+
+    Raises:
+        FitError: the density is not finite anywhere on the way.
+    """
+    means, sds = np.array(priors.means), np.array(priors.sds)
+    reach = BOUND_SDS * sds
+    result = minimize(
+        density,
+        means,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=list(zip(means - reach, means + reach, strict=True)),
+        options={"maxiter": iterations, "maxfun": int(1.3 * iterations), "ftol": TOLERANCE},
+    )
+    if not np.isfinite(result.fun) or result.fun >= FAILED:
+        raise FitError(f"the marginal likelihood must be finite, got {result.fun}")
+    theta: Array = np.asarray(result.x, dtype=np.float64)
+    return theta
+
+
+def thinned(z: Array, n: int, n_best: int = 0) -> NDArray[np.intp]:
+    """Indices of at most ``n`` rows: the ``n_best`` of largest ``z``, the others thinned evenly."""
+    if len(z) <= n:
+        return np.arange(len(z))
+    order = np.argsort(-z, kind="stable")
+    best, rest = order[:n_best], np.sort(order[n_best:])
+    others = rest[np.linspace(0, len(rest) - 1, n - n_best).astype(np.intp)]
+    return np.sort(np.concatenate([best, others]))
+
+
+def cholesky(K: Array) -> Array:
+    """The lower factor of a symmetric matrix, shape (n, n).
+
+    Raises:
+        FitError: it is not positive definite.
+    """
+    factor, failed = lapack.dpotrf(K.T, lower=1)
+    if failed or not np.isfinite(factor).all():
+        raise FitError("a matrix of covariances must be positive definite")
+    lower: Array = factor
+    return lower
+
+
+def inverse_of(factor: Array) -> Array:
+    """The inverse, shape (n, n), of a matrix given by its lower factor."""
+    half, _ = lapack.dpotri(factor, lower=1)  # zeros above the diagonal, as in the factor
+    inverse: Array = half + half.T
+    inverse.flat[:: len(half) + 1] *= 0.5
+    return inverse

@@ -1,0 +1,126 @@
+"""Sum of kernels over units, and the posterior under it, with derivatives by hand.
+
+A round evaluates the kernels some hundred times on small matrices. On 100 rows of ``nas_cifar10``
+posterior and gradient at 64 configs are 2 to 3 times as fast as autograd of the same kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+from torch import Tensor
+
+from nasbo.gp.conditioning import MIN_VARIANCE, Conditioned
+from nasbo.gp.pairs import PairTerm
+from nasbo.gp.rows import Rows
+
+Array = NDArray[np.float64]
+Pull = Callable[[Array, Array], None]
+"""Takes the derivative of a loss by the covariances, and adds to its derivative by features.
+
+The first argument has the shape of the covariances, the second is (n, n_features) of the rows on
+the left.
+"""
+Back = Callable[[Array, Array], Array]
+"""Derivatives of a loss by means and variances, (n,) each, to that by features, (n, n_features)."""
+
+CHUNK = 256
+"""Rows whose covariances are worked out at once: bounds memory."""
+
+
+class Fixed(Protocol):
+    """A kernel under some hyperparameters, against rows that stay the same."""
+
+    def gram(self, rows: Rows) -> tuple[Array, Pull]:
+        """Covariances of rows with those that stay, shape (n, m)."""
+
+    def diagonal(self, rows: Rows) -> tuple[Array, Pull]:
+        """Variances of rows, shape (n,)."""
+
+
+class Kernel(Protocol):
+    """A part of the covariance."""
+
+    def against(self, theta: Array, seen: Rows) -> Fixed:
+        """The kernel under ``theta``, shape (p,), with all worked out that concerns ``seen``."""
+
+    def pair_terms(self, rows: Rows) -> list[PairTerm]:
+        """The pairs of active units of the rows, for the fit."""
+
+
+class KernelSum:
+    """The sum of kernels under some hyperparameters, against rows that stay.
+
+    Args:
+        kernels: which sum up to the covariance.
+        theta: the hyperparameters, shape (p,).
+        seen: the rows.
+    """
+
+    def __init__(self, kernels: Sequence[Kernel], theta: Array, seen: Rows) -> None:
+        self.seen = seen
+        self._fixed = [kernel.against(theta, seen) for kernel in kernels]
+
+    def cross(self, rows: Rows) -> Array:
+        """Covariances of rows with those that stay, shape (n, m)."""
+        starts = range(0, max(rows.n, 1), CHUNK)
+        parts = [rows.take(slice(start, start + CHUNK)) for start in starts]
+        return np.concatenate(
+            [reduce(np.add, (f.gram(part)[0] for f in self._fixed)) for part in parts]
+        )
+
+    def marginals(self, rows: Rows, conditioned: Conditioned) -> tuple[Tensor, Tensor]:
+        """Posterior mean and variance, shape (n,) each, differentiable in the features."""
+        mean, variance = _Moments.apply(rows.features, rows, self, conditioned)
+        return mean, variance
+
+    def moments(self, rows: Rows, conditioned: Conditioned) -> tuple[Array, Array, Back]:
+        """Mean and variance, shape (n,) each, and the way back to the features."""
+        grams = [fixed.gram(rows) for fixed in self._fixed]
+        diagonals = [fixed.diagonal(rows) for fixed in self._fixed]
+        cross = reduce(np.add, (K for K, _ in grams))
+        factor, alpha = conditioned.factor.numpy(), conditioned.alpha.numpy()
+        solved = _solve(factor, cross.T)
+        raw = reduce(np.add, (v for v, _ in diagonals)) - np.einsum("nm,nm->m", solved, solved)
+
+        def back(by_mean: Array, by_variance: Array) -> Array:
+            by_variance = np.where(raw > MIN_VARIANCE, by_variance, 0.0)
+            weights = _solve(factor, solved, is_transposed=True).T
+            by_gram = by_mean[:, None] * alpha - 2.0 * by_variance[:, None] * weights
+            by_features = np.zeros(rows.features.shape)
+            for (_, pull), (_, pull_diagonal) in zip(grams, diagonals, strict=True):
+                pull(by_gram, by_features)
+                pull_diagonal(by_variance, by_features)
+            return by_features
+
+        return cross @ alpha, np.maximum(raw, MIN_VARIANCE), back
+
+
+class _Moments(torch.autograd.Function):
+    """The moments as one step of autograd."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, _features: Tensor, rows: Rows, kernels: KernelSum, conditioned: Conditioned
+    ) -> tuple[Tensor, Tensor]:
+        mean, variance, ctx.back = kernels.moments(rows, conditioned)
+        return torch.from_numpy(mean), torch.from_numpy(variance)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        by_mean, by_variance = (gradient.numpy() for gradient in gradients)
+        return torch.from_numpy(ctx.back(by_mean, by_variance)), None, None, None
+
+
+def _solve(factor: Array, right: Array, is_transposed: bool = False) -> Array:
+    """L^-1 or L^-T times ``right`` for a lower factor L in row order, shape (n, m)."""
+    # LAPACK reads rows as columns, so L arrives as its transpose, an upper factor.
+    solved, _ = lapack.dtrtrs(factor.T, right, lower=0, trans=0 if is_transposed else 1)
+    result: Array = solved
+    return result

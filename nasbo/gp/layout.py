@@ -1,0 +1,202 @@
+"""Columns, units and types of a space, and feature rows of configs of any subspaces.
+
+A *column* is a parameter name with its position in a list; parameters of one name and range under
+different parents share it, since only one of them can be active. A *unit* is the set of parameters
+under one parent value, or one element of a repeated list; units with the same columns (but for the
+position in the list) are of one *type*, and so are units of unique names with the same ranges: x4
+and x5 in [-1, 1] under two values of one choice often stand for the same thing. A *decision* is a
+structural parameter outside of lists; inside a list it belongs to its element's unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from nasbo.gp.features import ONE_HOT, FeatureMap
+from nasbo.gp.rows import Batches, Rows
+from nasbo.space import Parameter, Slot, Space, Subspace, Value
+from nasbo.space.parameter import RangeKey
+
+MAX_ONE_HOT_LEVELS = 12
+MAX_CACHED_SUBSPACES = 4096
+
+ColumnKey = tuple[str, int, tuple[Value, ...]]
+
+
+@dataclass(frozen=True)
+class Column:
+    """Features ``start`` to ``start + width`` of a row: 1 for a number, one per choice else."""
+
+    name: str
+    index: int
+    values: tuple[Value, ...]
+    start: int
+
+    @property
+    def width(self) -> int:
+        return len(self.values) or 1
+
+    @property
+    def kind(self) -> tuple[str, tuple[Value, ...]]:
+        """What columns of different list positions have in common."""
+        return self.name, self.values
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Parameters that exist together: ``columns`` are numbers of columns, by name."""
+
+    branch: str
+    index: int
+    columns: tuple[int, ...]
+
+
+@dataclass
+class Layout:
+    """The columns, units, types and decisions of a space."""
+
+    space: Space
+    columns: list[Column] = field(default_factory=list)
+    units: list[Unit] = field(default_factory=list)
+    types: list[list[int]] = field(default_factory=list)
+    decisions: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._column_of: dict[ColumnKey, int] = {}
+        self._plans: dict[int, tuple[FeatureMap, Tensor]] = {}
+        self._ranges: list[RangeKey] = []
+        members: dict[tuple[str, int], list[int]] = {}
+        for node in self.space.nodes:
+            branch, index = node.key
+            slot = Slot(node.parameter, index, branch=branch)
+            column = self._add_column(slot)
+            if slot.parameter.is_structural and not slot.index:
+                self.decisions = list(dict.fromkeys([*self.decisions, column]))
+            else:
+                members.setdefault((slot.branch, slot.index), []).append(column)
+        for (branch, index), columns in members.items():
+            ordered = sorted(columns, key=lambda number: self.columns[number].name)
+            self.units.append(Unit(branch, index, tuple(ordered)))
+        self._unit_of = {(unit.branch, unit.index): at for at, unit in enumerate(self.units)}
+        self.types = self._group_by_type()
+
+    @property
+    def n_features(self) -> int:
+        return sum(column.width for column in self.columns)
+
+    @property
+    def owners(self) -> list[int]:
+        """Number of the column that each feature belongs to."""
+        return [at for at, column in enumerate(self.columns) for _ in range(column.width)]
+
+    def unit_features(self, unit: int) -> list[int]:
+        """All features of a unit, column after column."""
+        columns = (self.columns[number] for number in self.units[unit].columns)
+        return [c.start + offset for c in columns for offset in range(c.width)]
+
+    def unit_scales(self, unit: int, scales: Sequence[int]) -> list[int]:
+        """One lengthscale per column of a unit as one per feature."""
+        columns = (self.columns[number] for number in self.units[unit].columns)
+        return [scale for scale, c in zip(scales, columns, strict=True) for _ in range(c.width)]
+
+    def unit_gate(self, unit: int) -> int:
+        """Column of ``Rows.active`` that says whether a unit exists."""
+        return 1 + unit
+
+    def decision_gate(self, decision: int) -> int:
+        """Column of ``Rows.active`` that says whether a decision (by its number) exists."""
+        return 1 + len(self.units) + decision
+
+    def rows(self, batches: Batches) -> Rows:
+        """Configs of several subspaces as features, differentiable in the numbers of ``x``."""
+        parts = [(self._plan(subspace), x.to(torch.float64)) for subspace, x in batches]
+        features = torch.cat([features(x) for (features, _), x in parts])
+        active = torch.cat([active.expand(len(x), -1) for (_, active), x in parts])
+        return Rows(features, active)
+
+    def mean_active_units(self) -> float:
+        """How many units a config has, in the mean over the subspaces (at most 200 of them)."""
+        n = self.space.n_subspaces
+        step = max(1, n // 200)
+        counts = [
+            len({(s.branch, s.index) for s in self.space.subspace(at).slots} & set(self._unit_of))
+            for at in range(0, n, step)
+        ]
+        return max(1.0, sum(counts) / len(counts))
+
+    def _add_column(self, slot: Slot) -> int:
+        key = (slot.name, slot.index, _choices(slot.parameter))
+        if key not in self._column_of:
+            self._column_of[key] = len(self.columns)
+            self.columns.append(Column(*key, start=self.n_features))
+            self._ranges.append(slot.parameter.range_key)
+        return self._column_of[key]
+
+    def _group_by_type(self) -> list[list[int]]:
+        types: dict[tuple[tuple[str, tuple[Value, ...]], ...], list[int]] = {}
+        for at, unit in enumerate(self.units):
+            kinds = tuple(self.columns[number].kind for number in unit.columns)
+            types.setdefault(kinds, []).append(at)
+        many = [units for units in types.values() if len(units) > 1]
+        unique = [units[0] for units in types.values() if len(units) == 1]
+        return many + self._group_by_range(unique)
+
+    def _group_by_range(self, unique: Sequence[int]) -> list[list[int]]:
+        """Units of unique names by the ranges of their columns, which are put into that order."""
+        types: dict[tuple[RangeKey, ...], list[int]] = {}
+        for at in unique:
+            unit = self.units[at]
+            columns = sorted(unit.columns, key=lambda c: (self._ranges[c], self.columns[c].name))
+            self.units[at] = replace(unit, columns=tuple(columns))
+            types.setdefault(tuple(self._ranges[c] for c in columns), []).append(at)
+        return list(types.values())
+
+    def _column(self, slot: Slot) -> Column:
+        return self.columns[self._column_of[slot.name, slot.index, _choices(slot.parameter)]]
+
+    def _plan(self, subspace: Subspace) -> tuple[FeatureMap, Tensor]:
+        """What the rows of a subspace have in common: features and active groups, (n_gates,)."""
+        if subspace.index not in self._plans:
+            if len(self._plans) >= MAX_CACHED_SUBSPACES:
+                self._plans.clear()
+            free = [self._column(slot) for slot in subspace.free]
+            columns = [(column.start, len(column.values)) for column in free]
+            features = FeatureMap(self._fixed_features(subspace), columns)
+            self._plans[subspace.index] = features, self._active_gates(subspace)
+        return self._plans[subspace.index]
+
+    def _fixed_features(self, subspace: Subspace) -> Tensor:
+        features = np.zeros(self.n_features)
+        for slot in subspace.slots:
+            if not slot.is_fixed:
+                continue
+            column = self._column(slot)
+            if column.values:
+                features[column.start + slot.parameter.level_of(slot.value)] = ONE_HOT
+            else:
+                features[column.start] = slot.parameter.to_unit(slot.value) - 0.5
+        return torch.from_numpy(features)
+
+    def _active_gates(self, subspace: Subspace) -> Tensor:
+        active = np.zeros(1 + len(self.units) + len(self.decisions), dtype=bool)
+        active[0] = True
+        for slot in subspace.slots:
+            if slot.is_fixed and not slot.index:
+                key = slot.name, slot.index, _choices(slot.parameter)
+                active[self.decision_gate(self.decisions.index(self._column_of[key]))] = True
+            else:
+                active[self.unit_gate(self._unit_of[slot.branch, slot.index])] = True
+        return torch.from_numpy(active)
+
+
+def _choices(parameter: Parameter) -> tuple[Value, ...]:
+    """The values that get a one-hot code: those of choices and of short structural ranges."""
+    is_short = parameter.is_structural and parameter.n_levels <= MAX_ONE_HOT_LEVELS
+    if is_short or not parameter.is_ordered:
+        return tuple(parameter.value_at(level) for level in range(parameter.n_levels))
+    return ()

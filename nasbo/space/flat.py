@@ -1,0 +1,70 @@
+"""Flat names for packages without trees, and configs both ways.
+
+Each parameter has one name for each place where it stands in the tree, so that exclusive branches
+may have parameters of one name with different ranges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from nasbo.space.parameter import Config, Parameter, Value
+from nasbo.space.subspace import Subspace
+from nasbo.space.tree import Space
+from nasbo.space.walk import Key, TreeNode
+
+
+@dataclass(frozen=True)
+class FlatParameter:
+    """A parameter where it stands.
+
+    Attributes:
+        name: unique in the space.
+        parameter: of the tree.
+        parent: name of the parameter that decides whether it exists; "" at the root.
+        levels: of the parent under which it exists.
+    """
+
+    name: str
+    parameter: Parameter
+    parent: str = ""
+    levels: tuple[int, ...] = ()
+
+
+def flat_name(parameter: Parameter, key: Key) -> str:
+    """The name of a parameter where it stands."""
+    branch, index = key
+    entry = f"[{index}]" if index else ""
+    return f"{branch}:{parameter.name}{entry}" if branch else parameter.name
+
+
+def flatten(space: Space) -> list[FlatParameter]:
+    """All parameters, parents before their children."""
+    return [
+        FlatParameter(_name(one), one.parameter, _name(one.parent), one.levels)
+        for one in space.nodes
+    ]
+
+
+def to_flat(subspace: Subspace, config: Config) -> dict[str, int | float]:
+    """A config by flat names, each value as ``Parameter.to_flat`` has it."""
+    return {
+        flat_name(slot.parameter, (slot.branch, slot.index)): slot.parameter.to_flat(
+            slot.value_in(config)
+        )
+        for slot in subspace.slots
+    }
+
+
+def from_flat(space: Space, flat: Mapping[str, float]) -> Config:
+    """Inverse of ``to_flat``; values of parameters that do not exist are left out."""
+
+    def decide(parameter: Parameter, key: Key) -> Value:
+        return parameter.from_flat(flat[flat_name(parameter, key)])
+
+    return space.build_config(decide)
+
+
+def _name(node: TreeNode | None) -> str:
+    return "" if node is None else flat_name(node.parameter, node.key)

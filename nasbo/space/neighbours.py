@@ -1,0 +1,58 @@
+"""Configs near others: as many values kept as can be, what is new drawn at random.
+
+That is how a config moves to another subspace: one structural value changes, and what exists only
+under the new value is drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from numpy.random import Generator
+
+from nasbo.errors import ConfigError
+from nasbo.space.parameter import Config, Parameter, Value
+from nasbo.space.subspace import Subspace
+from nasbo.space.tree import Space
+from nasbo.space.walk import Key
+
+Values = dict[tuple[str, int], Value]
+"""Values by name and index in the list (0 outside of lists)."""
+
+
+def complete(space: Space, wanted: Mapping[tuple[str, int], Value], rng: Generator) -> Config:
+    """A config with the wanted values where they can be had; others are drawn.
+
+    ``None`` is a value like any other.
+    """
+
+    def decide(parameter: Parameter, key: Key) -> Value:
+        name = parameter.name, key[1]
+        if name in wanted:
+            try:
+                return parameter.canonical(wanted[name])
+            except ConfigError:  # it belongs to a parameter of that name in another branch
+                return parameter.sample(rng)
+        return parameter.sample(rng)
+
+    return space.build_config(decide)
+
+
+def values_of(subspace: Subspace, config: Config) -> Values:
+    """All values of a config."""
+    return {(slot.name, slot.index): slot.value_in(config) for slot in subspace.slots}
+
+
+def structural_neighbours(
+    space: Space, subspace: Subspace, config: Config, rng: Generator
+) -> Iterator[Config]:
+    """The config with one structural value changed to each of its other values."""
+    values = values_of(subspace, config)
+    for slot in subspace.slots:
+        if not slot.is_fixed:
+            continue
+        here = slot.parameter.level_of(slot.value)
+        for level in range(slot.parameter.n_levels):
+            if level != here:
+                changed = {(slot.name, slot.index): slot.parameter.value_at(level)}
+                yield complete(space, values | changed, rng)
