@@ -120,9 +120,9 @@ def run_sweep(
         metadata = job_metadata(folder, sweep, observers.report_url)
         # Ray brings a handler of its own for SIGTERM when it connects: ours goes on top of it.
         with (
-            _terminate_as_interrupt(searcher),
+            _terminate_as_interrupt(),
             connect(sweep, metadata) as words,
-            _terminate_as_interrupt(searcher),
+            _terminate_as_interrupt(),
             _watched(searcher, sweep, folder, observers),
         ):
             if words and observers.tell:
@@ -222,9 +222,6 @@ def _warm_start(search: Search, sweep: Sweep) -> None:
 class _terminate_as_interrupt:  # noqa: N801
     """SIGTERM ends a run as Ctrl-C does; Tune itself would abort."""
 
-    def __init__(self, searcher: SweepSearch) -> None:
-        self._searcher = searcher
-
     def __enter__(self) -> None:
         self._is_main = threading.current_thread() is threading.main_thread()
         if self._is_main:
@@ -235,13 +232,7 @@ class _terminate_as_interrupt:  # noqa: N801
             signal.signal(signal.SIGTERM, self._before)
 
     def _interrupt(self, number: int, frame: object) -> None:
-        """Tell Tune to stop, which it does on SIGUSR1; before it listens, stop here.
-
-        While nothing runs and the method decides, Tune hears no signal: it asks the searcher, who
-        therefore knows, too.
-        """
+        """Tell Tune to stop, which it does on SIGUSR1; before it listens, stop here."""
         if not callable(signal.getsignal(signal.SIGUSR1)):
             raise KeyboardInterrupt
-        if not self._searcher.reason:
-            self._searcher.state, self._searcher.reason = "interrupted", "it was interrupted"
         os.kill(os.getpid(), signal.SIGUSR1)
