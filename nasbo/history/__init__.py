@@ -3,6 +3,7 @@
 from nasbo.history.endings import CAUSES, Ending
 from nasbo.history.history import History, check_settings, replay
 from nasbo.history.objectives import Mode, Objective, Objectives
+from nasbo.history.past import Past
 from nasbo.history.records import (
     PREDICTION,
     Attempt,
@@ -28,6 +29,7 @@ __all__ = [
     "Mode",
     "Objective",
     "Objectives",
+    "Past",
     "Repeating",
     "Round",
     "Run",

@@ -76,7 +76,7 @@ class Search:
             space=self.space.fingerprint(),
             tree=json_safe(self.space.to_dict()),
             method=method,
-            objectives=tuple({"metric": o.metric, "mode": o.mode} for o in objectives),
+            objectives=objectives.to_json(),
             seed=seed,
             options=json_safe(options),
             notes=json_safe(notes or {}),
@@ -275,7 +275,7 @@ class Search:
         Args:
             config: of the space.
             value: of the metric.
-            origin: where it comes from.
+            origin: name of the past sweep that it comes from.
             is_comparable: whether it may be the best; if not, only the surrogate learns from it.
         """
         config, value = self.space.canonical(config), _number(value)

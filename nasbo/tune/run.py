@@ -212,11 +212,15 @@ def _outcome(searcher: SweepSearch) -> Outcome:
 
 def _warm_start(search: Search, sweep: Sweep) -> None:
     """Take in the finished trials of another sweep that belong to this space."""
-    past = read_past(sweep, search.space)
-    past.require_results()
-    for config, value in past.results:
+    start = read_past(sweep, search.space)
+    start.require_results()
+    if start.past is None:
+        return
+    if start.past.digest not in {past.digest for past in search.history.past}:
+        search.record(start.past)
+    for config, value in start.results:
         if not search.is_known(config):  # a start before may have broken off
-            search.observe(config, value, past.name or "", past.is_comparable)
+            search.observe(config, value, start.past.name, start.is_comparable)
 
 
 class _terminate_as_interrupt:  # noqa: N801
