@@ -12,7 +12,7 @@ import shutil
 import signal
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -140,12 +140,11 @@ def _fit(searcher: SweepSearch, sweep: Sweep, folder: Path, trainer: Trainer) ->
     place = place_of(folder)
     task = TrialTask(
         folder=str(folder.resolve()),
-        trainer=sweep.trainer,
-        metric=sweep.metric or trainer.metric,
-        seed=sweep.seed,
-        options=sweep.trainer_options,
-        working_folder="" if is_shipped() else sweep.working_folder,
-        report_timeout_s=sweep.report_timeout_s,
+        sweep=replace(
+            sweep,
+            metric=sweep.metric or trainer.metric,
+            working_folder="" if is_shipped() else sweep.working_folder,
+        ),
         is_metric_late=_is_metric_late(sweep, trainer),
         url=place.url if place else "",
         board=searcher.open_board(),
