@@ -96,7 +96,8 @@ def value_limits(values: Sequence[float], mode: str) -> tuple[float, float]:
 def beyond_text(values: Sequence[float], ends: tuple[float, float]) -> str:
     """A sentence about values that an axis does not reach; "" where it reaches all."""
     n = sum(math.isfinite(value) and not ends[0] <= value <= ends[1] for value in values)
-    return f" {n:,} worse values lie beyond the axis and are drawn at its end." if n else ""
+    words = "value lies beyond the axis and is" if n == 1 else "values lie beyond the axis and are"
+    return f" {n:,} worse {words} drawn at its end." if n else ""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from threadpoolctl import threadpool_limits
@@ -341,12 +340,7 @@ class Search:
     def __enter__(self) -> Search:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _open_number(self, trial: Trial | Run | int) -> int:

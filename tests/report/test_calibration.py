@@ -138,3 +138,14 @@ def test_the_page_gives_no_shares_of_four_results(tmp_path: Path) -> None:
     caption = _caption(tmp_path / "few", 12)
     assert "%" not in caption
     assert "too few" in caption
+
+
+def test_what_the_axes_do_not_reach_is_said(tmp_path: Path) -> None:
+    study = open_study(make_folder(tmp_path / "s", 24, "svm"))
+    assert "beyond the axis" not in draw_calibration(study).caption
+    last = predictions(study.history)[-1].trial
+    assert study.mode == "max"
+    last.info["predicted"], last.info["predicted_low"] = -1e6, -2e6
+    caption = draw_calibration(study).caption
+    assert "1 worse value lies beyond the axis and is drawn at its end." in caption
+    assert "1 interval reaches beyond the axis." in caption
