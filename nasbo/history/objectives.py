@@ -1,4 +1,4 @@
-"""Objectives: the one place that knows whether smaller or larger values are better."""
+"""Objectives: the one module that knows whether smaller or larger values are better."""
 
 from __future__ import annotations
 

@@ -183,14 +183,14 @@ class Search:
         )
         new = [
             ev.Suggested(
-                trial=first + place,
+                trial=first + index,
                 round=number,
                 source=suggestion.source,
                 subspace=self.space.subspace_of(suggestion.config).index,
                 config=suggestion.config,
                 info=json_safe(suggestion.info),
             )
-            for place, suggestion in enumerate(suggestions)
+            for index, suggestion in enumerate(suggestions)
         ]
         self.record(opened, *new)
         return [self.history.trial(one.trial) for one in new]

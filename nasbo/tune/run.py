@@ -24,7 +24,7 @@ from nasbo.history import History
 from nasbo.search import Search, StoppingRule
 from nasbo.search.stopping import TO_THE_END
 from nasbo.space import Space
-from nasbo.storage.mirror import place_of
+from nasbo.storage.mirror import location_of
 from nasbo.sweeps.job import job_metadata, sweep_name
 from nasbo.sweeps.past import read_past
 from nasbo.sweeps.settings import Sweep
@@ -137,7 +137,7 @@ def run_sweep(
 
 def _fit(searcher: SweepSearch, sweep: Sweep, folder: Path, trainer: Trainer) -> None:
     """One Tuner from beginning to end, in the main thread so that Ctrl-C reaches it."""
-    place = place_of(folder)
+    location = location_of(folder)
     task = TrialTask(
         folder=str(folder.resolve()),
         sweep=replace(
@@ -146,7 +146,7 @@ def _fit(searcher: SweepSearch, sweep: Sweep, folder: Path, trainer: Trainer) ->
             working_folder="" if is_shipped() else sweep.working_folder,
         ),
         is_metric_late=_is_metric_late(sweep, trainer),
-        url=place.url if place else "",
+        url=location.url if location else "",
         board=searcher.open_board(),
     )
     tuner = tune.Tuner(

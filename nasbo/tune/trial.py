@@ -21,7 +21,7 @@ import ray
 from ray import tune
 
 from nasbo.search import Verdict
-from nasbo.storage.place import Place
+from nasbo.storage.location import Location
 from nasbo.storage.trial_files import TrialFiles
 from nasbo.sweeps.folder import trial_folder, trial_name
 from nasbo.sweeps.settings import Sweep
@@ -85,7 +85,7 @@ def _open_files(task: TrialTask, number: int) -> TrialFiles | None:
         return None
     key = hashlib.sha256(task.url.encode()).hexdigest()[:12]
     scratch = Path(tempfile.gettempdir()) / f"nasbo-{os.getuid()}" / key / trial_name(number)
-    return TrialFiles(Place(task.url), trial_name(number), scratch)
+    return TrialFiles(Location(task.url), trial_name(number), scratch)
 
 
 class TuneSession:
@@ -316,8 +316,8 @@ def run_trial(config: dict[str, Any], task: TrialTask) -> None:
 
 
 def _train(config: dict[str, Any], task: TrialTask, session: TuneSession) -> None:
-    place = {"node": ray.get_runtime_context().get_node_id(), "pid": os.getpid()}
-    (session.folder / WORKER_FILE).write_text(json.dumps(place), encoding="utf-8")
+    worker = {"node": ray.get_runtime_context().get_node_id(), "pid": os.getpid()}
+    (session.folder / WORKER_FILE).write_text(json.dumps(worker), encoding="utf-8")
     hide_gpus()
     try:
         session.store()

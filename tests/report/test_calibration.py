@@ -67,7 +67,7 @@ def test_normal_errors_are_covered_as_they_should() -> None:
 
 def test_rank_correlation_of_order_and_of_constants() -> None:
     def correlation(values: list[float]) -> float:
-        pairs = [(_info(float(place)), value) for place, value in enumerate(values)]
+        pairs = [(_info(float(index)), value) for index, value in enumerate(values)]
         return rank_correlation(predictions(_history(pairs, "max")))
 
     assert correlation([1.0, 10.0, 100.0]) == pytest.approx(1.0)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from nasbo.storage.place import Place
+from nasbo.storage.location import Location
 from nasbo.sweeps.settings import Sweep
 from nasbo.tune.trial import CAUSE, TIMEOUT_FILE, TrialTask, TuneSession, run_trial
 
@@ -71,7 +71,7 @@ def test_the_traceback_of_a_crash_is_stored_before_the_disk_is_freed(
     def full(*_: Any) -> None:
         raise OSError("no route to the bucket")
 
-    monkeypatch.setattr(Place, "write", full)
+    monkeypatch.setattr(Location, "write", full)
     run_trial(config, task)
     assert reports[-1][CAUSE] == "lost"
     assert left(tmp_path) == []
