@@ -1,4 +1,8 @@
-"""What happened in a search: events, the trials that they make, and the objectives."""
+"""What happened in a search: events, the trials that they make, and the objectives.
+
+Public: ``History`` and its read-only ``View``, what they consist of (``Trial``, ``Run``,
+``Measurement``, ``Past``, ...), how runs end, objectives, and ``replay`` of a journal's lines.
+"""
 
 from nasbo.history.endings import CAUSES, Ending
 from nasbo.history.history import History, check_settings, replay

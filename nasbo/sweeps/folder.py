@@ -16,16 +16,8 @@ from nasbo.history.journal import read_events, write_durably
 from nasbo.search.repeats import is_complete
 from nasbo.space import Space, find_space_file, load_space
 from nasbo.space.plain_yaml import UNREADABLE, read_yaml, write_yaml
-from nasbo.storage.location import Location
-from nasbo.storage.mirror import (
-    JOURNAL_FILE,
-    is_running,
-    location_of,
-    open_named,
-    pull,
-    push,
-    shown,
-)
+from nasbo.storage import JOURNAL_FILE, Location, open_named
+from nasbo.storage.mirror import is_running, location_of, pull, push, shown
 from nasbo.sweeps.rows import Row, flat, measurement_rows, trial_rows
 from nasbo.sweeps.settings import Sweep, make_sweep
 from nasbo.trainer import Trainer, check_outside, load_trainer
