@@ -1,6 +1,7 @@
 """nasbo: neural architecture search by attention-based Bayesian optimisation, on Ray.
 
-``Search`` is the ask/tell face and needs no Ray; ``nasbo.tune`` holds the Ray Tune searcher.
+``Search`` is the ask/tell face and needs no Ray; ``nasbo.tune`` holds the Ray Tune searcher. What a
+package lists in ``__all__`` is public, here and below; all else may change.
 """
 
 import warnings

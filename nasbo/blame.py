@@ -11,19 +11,19 @@ STANDARD_LIBRARY = Path(sysconfig.get_paths()["stdlib"]).resolve()
 INSTALLED = ("site-packages", "dist-packages")
 
 
-def describe_import(error: BaseException, place: str | Path) -> str:
+def describe_import(error: BaseException, folder: str | Path) -> str:
     """``file:line: kind: words`` of an exception that a module raised when it was imported.
 
     Args:
         error: with its traceback.
-        place: files below this folder are named relative to it.
+        folder: files below this folder are named relative to it.
     """
     kind, words = type(error).__name__, str(error)
     where = last_own_line(error)
     if isinstance(error, SyntaxError) and _is_file(error.filename or "") and error.lineno:
         where, words = (error.filename or "", error.lineno), error.msg
     said = f"{kind}: {words}" if words else kind
-    return f"{_shown(where[0], place)}:{where[1]}: {said}" if where else said
+    return f"{_shown(where[0], folder)}:{where[1]}: {said}" if where else said
 
 
 def last_own_line(error: BaseException) -> tuple[str, int] | None:
@@ -45,6 +45,6 @@ def _is_file(name: str) -> bool:
     return bool(name) and not name.startswith("<")
 
 
-def _shown(name: str, place: str | Path) -> str:
-    file, root = Path(name).resolve(), Path(place).resolve()
+def _shown(name: str, folder: str | Path) -> str:
+    file, root = Path(name).resolve(), Path(folder).resolve()
     return str(file.relative_to(root)) if file.is_relative_to(root) else name

@@ -1,4 +1,4 @@
-"""The errors that nasbo raises on purpose: each message holds the rule, the value and the place."""
+"""The errors that nasbo raises on purpose: a message has the rule, the value and its position."""
 
 from __future__ import annotations
 

@@ -24,19 +24,19 @@ def use_shipped() -> None:
     _bind(ROOT / PACKAGE)
 
 
-def settle_package(module: str, place: str | Path) -> None:
+def settle_package(module: str, folder: str | Path) -> None:
     """Have ``trainers`` mean the package in which a trainer's module lies.
 
     Args:
         module: of a trainer; nothing is done for modules of other packages.
-        place: where a user's own code lies.
+        folder: where a user's own code lies.
     """
     if module.partition(".")[0] != PACKAGE:
         return
     if is_shipped_module(module):
         use_shipped()
         return
-    for root in (Path(place), *map(Path, sys.path)):
+    for root in (Path(folder), *map(Path, sys.path)):
         if (source := _source(root, module)) is not None:
             is_file = source.name == f"{PACKAGE}.py"  # a module and no package
             _bind(source if is_file else root.resolve() / PACKAGE)
@@ -48,18 +48,18 @@ def is_shipped_module(module: str) -> bool:
     return module.startswith(f"{PACKAGE}.") and _source(ROOT, module) is not None
 
 
-def check_own_name(trainer: str, place: str | Path) -> None:
+def check_own_name(trainer: str, folder: str | Path) -> None:
     """Refuse a name that means a user's file as well as one of nasbo's.
 
     Args:
         trainer: ``module:function``, as a user wrote it.
-        place: where the user's own code lies.
+        folder: where the user's own code lies.
 
     Raises:
         SweepError: there are two such files.
     """
     module = trainer.partition(":")[0]
-    own, shipped = _source(Path(place), module), _source(ROOT, module)
+    own, shipped = _source(Path(folder), module), _source(ROOT, module)
     if not is_shipped_module(module) or own is None or shipped is None:
         return
     if own.resolve() != shipped.resolve():
@@ -75,14 +75,14 @@ def _source(root: Path, module: str) -> Path | None:
     return next((file for file in found if file.is_file()), None)
 
 
-def _bind(place: Path) -> None:
+def _bind(path: Path) -> None:
     """Import the package from its folder, or the module from its file, unless that was done."""
     known = sys.modules.get(PACKAGE)
-    if known is not None and _is_from(known.__spec__, place):
+    if known is not None and _is_from(known.__spec__, path):
         return
     for name in [n for n in sys.modules if n.partition(".")[0] == PACKAGE]:
         del sys.modules[name]
-    spec = _spec(place)
+    spec = _spec(path)
     package = importlib.util.module_from_spec(spec)
     sys.modules[PACKAGE] = package
     try:
@@ -93,23 +93,23 @@ def _bind(place: Path) -> None:
         raise
 
 
-def _is_from(spec: ModuleSpec | None, place: Path) -> bool:
+def _is_from(spec: ModuleSpec | None, path: Path) -> bool:
     if spec is None:
         return False
     found = spec.submodule_search_locations or [spec.origin or ""]
-    return [Path(one).resolve() for one in found] == [place.resolve()]
+    return [Path(one).resolve() for one in found] == [path.resolve()]
 
 
-def _spec(place: Path) -> ModuleSpec:
+def _spec(path: Path) -> ModuleSpec:
     """A folder without ``__init__.py`` is a package, too."""
-    if place.is_file():
-        found = importlib.util.spec_from_file_location(PACKAGE, place)
-    elif (source := place / "__init__.py").is_file():
+    if path.is_file():
+        found = importlib.util.spec_from_file_location(PACKAGE, path)
+    elif (source := path / "__init__.py").is_file():
         found = importlib.util.spec_from_file_location(
-            PACKAGE, source, submodule_search_locations=[str(place)]
+            PACKAGE, source, submodule_search_locations=[str(path)]
         )
     else:
         found = ModuleSpec(PACKAGE, None, is_package=True)
-        found.submodule_search_locations = [str(place)]
+        found.submodule_search_locations = [str(path)]
     assert found is not None
     return found

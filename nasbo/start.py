@@ -136,9 +136,9 @@ def plan_sweep(file: str, given: Mapping[str, Any], console: Console) -> int:
 
 def _tell_past(sweep: Sweep, space: Space, console: Console) -> None:
     """Say how the sweep of a warm start differs from this one."""
-    past = read_past(sweep, space)
-    past.require_results()
-    for line in past.remarks:
+    start = read_past(sweep, space)
+    start.require_results()
+    for line in start.remarks:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 

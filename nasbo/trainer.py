@@ -147,10 +147,10 @@ def load_trainer(path: str, folder: str | os.PathLike[str] | None = None) -> Tra
     is_name = all(part.isidentifier() for part in module_name.split("."))
     if not is_name or not function_name:
         raise SweepError(f"a trainer must be module:function, got {path!r}")
-    place = str(Path(folder or os.getcwd()).resolve())
-    if place not in sys.path:
-        sys.path.insert(0, place)
-    module = _import(module_name, path, place)
+    root = str(Path(folder or os.getcwd()).resolve())
+    if root not in sys.path:
+        sys.path.insert(0, root)
+    module = _import(module_name, path, root)
     function = getattr(module, function_name, None)
     if not callable(function):
         known = ", ".join(n for n, item in vars(module).items() if inspect.isfunction(item))
@@ -180,10 +180,10 @@ def check_outside(path: str, folder: str | os.PathLike[str]) -> None:
     """
     module, inside = path.partition(":")[0], Path(folder).resolve()
     parts = module.split(".")
-    places = (str(SHIPPED_ROOT),) if is_shipped_module(module) else (os.getcwd(), *sys.path)
-    for place in dict.fromkeys(places):
+    roots = (str(SHIPPED_ROOT),) if is_shipped_module(module) else (os.getcwd(), *sys.path)
+    for root in dict.fromkeys(roots):
         for n in range(1, len(parts) + 1):
-            found = Path(place, *parts[:n]).resolve()
+            found = Path(root, *parts[:n]).resolve()
             is_there = found.exists() or any(found.parent.glob(f"{found.name}.*"))
             if is_there and found.is_relative_to(inside):
                 raise SweepError(
@@ -208,15 +208,15 @@ def _loaded(path: str, folder: str) -> Trainer:
     return load_trainer(path, folder or None)
 
 
-def _import(module_name: str, path: str, place: str) -> Any:
+def _import(module_name: str, path: str, root: str) -> Any:
     try:
-        settle_package(module_name, place)
+        settle_package(module_name, root)
         return importlib.import_module(module_name)
     except (Exception, SystemExit) as error:  # a user's module may raise anything
         is_missing = isinstance(error, ModuleNotFoundError) and last_own_line(error) is None
         if is_missing and _is_part(error, module_name):
-            raise SweepError(f"no module {module_name!r} (also looked in {place})") from error
-        reason = describe_import(error, place)
+            raise SweepError(f"no module {module_name!r} (also looked in {root})") from error
+        reason = describe_import(error, root)
         raise SweepError(f"{path} cannot be imported: {reason}") from error
 
 

@@ -205,12 +205,12 @@ def test_closed_journal_cannot_be_written(tmp_path: Path) -> None:
     assert path.read_bytes() == b""
 
 
-@pytest.mark.parametrize("place", ["file/journal.jsonl", "folder"])
-def test_places_that_cannot_hold_a_journal(place: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["file/journal.jsonl", "folder"])
+def test_paths_that_cannot_hold_a_journal(name: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     (tmp_path / "folder").mkdir()
     with pytest.raises(JournalError, match=r"cannot be (written|read)"):
-        Journal(tmp_path / place)
+        Journal(tmp_path / name)
 
 
 def _fail(*_: object) -> None:

@@ -80,12 +80,12 @@ def test_the_next_round_waits_for_the_repeats_of_the_last() -> None:
     search = Search(SPACE, "random", notes=NOTES)
     run(search)
     order = [(e.kind, getattr(e, "run", None)) for e in search.events]
-    opened = [place for place, (kind, _) in enumerate(order) if kind == "round"]
-    ended = {t: place for place, (kind, t) in enumerate(order) if kind == "ended"}
-    begun = {t: place for place, (kind, t) in enumerate(order) if kind == "repeated"}
+    opened = [index for index, (kind, _) in enumerate(order) if kind == "round"]
+    ended = {t: index for index, (kind, t) in enumerate(order) if kind == "ended"}
+    begun = {t: index for index, (kind, t) in enumerate(order) if kind == "repeated"}
     assert begun
-    for place in opened:
-        assert all(ended[t] < place for t, since in begun.items() if since < place)
+    for index in opened:
+        assert all(ended[t] < index for t, since in begun.items() if since < index)
 
 
 def test_replay_is_exact_and_resume_goes_on_the_same(tmp_path: Path) -> None:

@@ -220,11 +220,11 @@ def test_a_foreign_folder_brings_no_code_of_its_own(
 
 
 @pytest.mark.parametrize(
-    ("trainer", "place"), [("s.brought:train", "."), ("s.inner.brought:train", "."),
+    ("trainer", "start"), [("s.brought:train", "."), ("s.inner.brought:train", "."),
                            ("brought:train", "s")]
 )  # fmt: skip
 def test_a_foreign_folder_in_sight_brings_no_code_of_its_own(
-    trainer: str, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    trainer: str, start: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every folder in the working directory could be imported as a package."""
     folder = finished(tmp_path / "s", trainer)
@@ -232,8 +232,8 @@ def test_a_foreign_folder_in_sight_brings_no_code_of_its_own(
     (folder / "inner").mkdir()
     for file in ("brought.py", "inner/__init__.py", "inner/brought.py"):
         (folder / file).write_text(code)
-    monkeypatch.chdir(tmp_path / place)
-    monkeypatch.syspath_prepend(str(tmp_path / place))
+    monkeypatch.chdir(tmp_path / start)
+    monkeypatch.syspath_prepend(str(tmp_path / start))
     with pytest.raises(SweepError, match="lies in the sweep's own folder"):
         resume_sweep(folder, 12, DISPLAY)
     show_best(SweepFolder(folder), DISPLAY.console)

@@ -16,6 +16,7 @@ from nasbo.report.progress import Progress
 from nasbo.report.watch import SweepFollower, draw_status
 from nasbo.report.write import write_report
 from nasbo.search import Driver, Next, Policies, Schedule, Search, StoppingRule, Verdict
+from nasbo.search.repeats import is_complete
 from nasbo.space import load_space
 from nasbo.storage.mirror import JOURNAL_FILE
 from nasbo.sweeps.folder import SweepFolder, create_folder, trial_folder
@@ -138,6 +139,18 @@ def test_a_replayed_journal_gives_the_same_runs(tmp_path: Path) -> None:
     one.search.close()
     told = [(line["run"], line["until"]) for line in read_events(file) if "until" in line]
     assert told == [*((number, 2) for number in range(8)), (0, None)]
+
+
+def test_a_driver_that_dies_before_the_best_goes_on_has_not_finished(tmp_path: Path) -> None:
+    file = tmp_path / "journal.jsonl"
+    one = driver(BEST_OF_EIGHT, file)
+    for _ in range(8):
+        train(one, start(one))
+    one.search.close()
+    history = driver(BEST_OF_EIGHT, file).search.history
+    assert not history.open_runs
+    assert is_complete(history, 8)
+    assert not is_complete(history, 8, BEST_OF_EIGHT)
 
 
 def test_a_run_that_is_begun_again_keeps_its_target() -> None:

@@ -1,7 +1,7 @@
 """Trainers: a configuration and a session come in, reported metrics come out.
 
-This package knows neither the searcher nor the cluster. `trainers.cifar10` is the face to use;
-`trainers.load` gives back the network that `nasbo finalize` left in a folder.
+This package knows neither the searcher nor the cluster. Public are the module `cifar10`, the face
+to use, and `load`, which gives back the network that `nasbo finalize` left in a folder.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from trainers.network import Classifier
+
+__all__ = ["cifar10", "load"]
 
 
 def load(folder: Path | str) -> Classifier:

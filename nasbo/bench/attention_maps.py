@@ -59,8 +59,8 @@ def draw_maps(results: Results, path: Path) -> list[Shares]:
 def map_shares(seed: int, one: AttentionMap) -> Shares:
     """What the tokens of a map receive."""
     received = np.mean(np.array(one.weights), axis=0)
-    places = [re.fullmatch(r".*\[(\d+)\]", label) for label in one.labels]
-    blocks = np.array([int(match[1]) if match else 0 for match in places])
+    matches = [re.fullmatch(r".*\[(\d+)\]", label) for label in one.labels]
+    blocks = np.array([int(match[1]) if match else 0 for match in matches])
     is_setting = np.array([label in OPTIMISATION for label in one.labels])
     return Shares(
         seed,
@@ -88,8 +88,8 @@ def _draw(maps: list[tuple[int, AttentionMap]], path: Path) -> None:
 
     figure: Any = Figure(figsize=(8.0 * len(maps), 8.6), layout="constrained")
     FigureCanvasAgg(figure)
-    for place, (seed, one) in enumerate(maps, start=1):
-        axes = figure.add_subplot(1, len(maps), place)
+    for number, (seed, one) in enumerate(maps, start=1):
+        axes = figure.add_subplot(1, len(maps), number)
         axes.imshow(one.weights, cmap="Blues")
         ticks = range(len(one.labels))
         axes.set_xticks(ticks, one.labels, rotation=90, fontsize=6)

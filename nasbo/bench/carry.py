@@ -215,14 +215,14 @@ class Carrying:
 
 def difference(before: Record, now: Record) -> str:
     """Where two results of one cell differ first, in words; empty if they are the same bits."""
-    places = [
+    different = [
         (at, column, was, is_now)
         for column in COLUMNS
         for at, (was, is_now) in enumerate(zip_longest(before[column], now[column]))
         if json.dumps(was) != json.dumps(is_now)
     ]
-    if places:
-        at, column, was, is_now = min(places, key=lambda place: place[0])
+    if different:
+        at, column, was, is_now = min(different, key=lambda one: one[0])
         return f"trial {at}: {column} were {shorten(was)}, are {shorten(is_now)}"
     sizes = [[size for _, size, _ in side["rounds"]] for side in (before, now)]
     if sizes[0] != sizes[1]:

@@ -119,12 +119,12 @@ def plot_courses(courses: Sequence[Course], title: str, path: Path) -> Path:
     """The best value over simulated time, one line per seed."""
     figure, axes = new_figure(title, "simulated hours", "best value so far")
     schedules = list(dict.fromkeys(course.cluster.schedule for course in courses))
-    for place, schedule in enumerate(schedules):
+    for index, schedule in enumerate(schedules):
         for number, course in enumerate(_of(courses, schedule)):
             times = [at / 3600 for at, _ in course.improvements] + [course.end_s / 3600]
             best = [value for _, value in course.improvements]
             label = schedule if number == 0 else None
-            color = COLORS[place]
+            color = COLORS[index]
             axes.step(times, [*best, best[-1]], where="post", color=color, alpha=0.7, label=label)
     axes.legend(frameon=False)
     return save(figure, path)

@@ -110,7 +110,7 @@ def _searched(space: Space, method: str, n: int, seed: int) -> Search:
 
 
 def bowl(space: Space, config: Config) -> float:
-    """A quadratic in the unit cube, with its own place and offset in each subspace."""
+    """A quadratic in the unit cube, with its own optimum and offset in each subspace."""
     subspace = space.subspace_of(config)
     x = subspace.encode(config)
     return float(((x - 0.3 - 0.1 * (subspace.index % 4)) ** 2).sum()) + 0.1 * (subspace.index % 7)

@@ -59,14 +59,14 @@ def save(figure: Any, path: Path) -> Path:
     return path
 
 
-def draw_bands(axes: Any, place: int, label: str, curves: Array) -> None:
+def draw_bands(axes: Any, index: int, label: str, curves: Array) -> None:
     """The mean of curves, shape (n, t), with its interval; the first is drawn on top."""
     mean, low, high = bootstrap_bands(curves)
     x = np.arange(len(mean))
-    color = COLORS[place % len(COLORS)]
-    style = "-" if place < len(COLORS) else "--"
-    width = 2.2 if place == 0 else 1.3
-    axes.plot(x, mean, style, color=color, linewidth=width, label=label, zorder=50 - place)
+    color = COLORS[index % len(COLORS)]
+    style = "-" if index < len(COLORS) else "--"
+    width = 2.2 if index == 0 else 1.3
+    axes.plot(x, mean, style, color=color, linewidth=width, label=label, zorder=50 - index)
     axes.fill_between(x, low, high, color=color, alpha=0.12, linewidth=0, zorder=1)
 
 
@@ -112,13 +112,13 @@ def rank_curves(pairs: Pairs) -> Array:
 def _cost_figure(results: Results, out: Path) -> Path:
     title = "cost of a suggestion"
     figure, axes = new_figure(title, "observations", "processor seconds per config, median")
-    for place, method in enumerate(results.methods):
+    for index, method in enumerate(results.methods):
         costs = np.array([c for run in results.runs.values() if run.method == method
                           for c in run.costs]).reshape(-1, 2)  # fmt: skip
         if not len(costs):
             continue
         counts, medians = _binned(costs)
-        color = COLORS[place % len(COLORS)]
+        color = COLORS[index % len(COLORS)]
         axes.plot(counts, medians, "o-", markersize=2.5, color=color, linewidth=1.3, label=method)
     axes.set_yscale("log")
     axes.legend(fontsize=8, frameon=False, ncols=2)

@@ -159,19 +159,19 @@ def _regrets(table: Table) -> str:
         is_log = info["is_optimum"]
         kind = "log10 of the regret" if is_log else "regret, 0 is the best value found"
         what = f"{kind}; 1 is {info['reference']}" if not is_log else kind
-        places = list(next(iter(methods.values())))
+        checkpoints = list(next(iter(methods.values())))
         best = {
             at: _least(one[at]["log10" if is_log else "regret"]["mean"] for one in methods.values())
-            for at in places
+            for at in checkpoints
         }
         rows = []
         for method, found in methods.items():
-            ones = [(at, found[at]["log10" if is_log else "regret"]) for at in places]
+            ones = [(at, found[at]["log10" if is_log else "regret"]) for at in checkpoints]
             cells = [f"{_bold(o['mean'], best[at], 3)} [{number(o['low'])}, {number(o['high'])}]"
                      for at, o in ones]  # fmt: skip
             rows.append([method, *cells])
         half = f"group {info['group']}, {info['half']} half"
-        parts.append(f"### {name}\n\n{half}; {what}\n\n{grid(['', *places], rows)}")
+        parts.append(f"### {name}\n\n{half}; {what}\n\n{grid(['', *checkpoints], rows)}")
     return "\n\n".join(parts)
 
 

@@ -62,13 +62,13 @@ def measure_overhead(n_trials: int = 1000) -> Overhead:
         quiet = {"log_to_driver": False, "logging_level": "ERROR", "include_dashboard": False}
         ray.init(address="local", num_cpus=SLOTS, **quiet)
     try:
-        with tempfile.TemporaryDirectory(prefix="nasbo-overhead-") as place:
+        with tempfile.TemporaryDirectory(prefix="nasbo-overhead-") as root:
             half = max(n_trials // 2, 1)
-            before = _run_bare(half, Path(place) / "bare1")
+            before = _run_bare(half, Path(root) / "bare1")
             start_mb = _resident_mb()
-            nasbo_s = _run_sweep(n_trials, Path(place))
+            nasbo_s = _run_sweep(n_trials, Path(root))
             growth_mb = _resident_mb() - start_mb
-            after = _run_bare(half, Path(place) / "bare2")
+            after = _run_bare(half, Path(root) / "bare2")
     finally:
         if is_ours:
             ray.shutdown()
@@ -109,11 +109,11 @@ def _run_bare(n_trials: int, folder: Path) -> float:
     return time.perf_counter() - begin
 
 
-def _run_sweep(n_trials: int, place: Path) -> float:
+def _run_sweep(n_trials: int, root: Path) -> float:
     """Seconds that the same takes as a sweep, journal and all."""
     from nasbo.tune.run import run_sweep
 
-    file = place / "space.yaml"
+    file = root / "space.yaml"
     file.write_text(SPACE, encoding="utf-8")
     sweep = Sweep(
         space=str(file),
@@ -123,7 +123,7 @@ def _run_sweep(n_trials: int, place: Path) -> float:
         slots=SLOTS,
         working_folder=os.getcwd(),
     )
-    folder = place / "sweep"
+    folder = root / "sweep"
     create_folder(folder, sweep)
     begin = time.perf_counter()
     outcome = run_sweep(folder, sweep, load_space(file))

@@ -51,7 +51,7 @@ def _panels(n: int) -> tuple[Any, list[Any]]:
     rows = -(-n // columns)
     figure = Figure(figsize=(4.6 * columns, 3.6 * rows), layout="constrained")
     FigureCanvasAgg(figure)
-    axes = [figure.add_subplot(rows, columns, place + 1) for place in range(n)]
+    axes = [figure.add_subplot(rows, columns, index + 1) for index in range(n)]
     for one in axes:
         one.grid(color="#dddddd", linewidth=0.6)
         one.spines[["top", "right"]].set_visible(False)
@@ -68,11 +68,11 @@ def _regrets(
     figure, panels = _panels(len(known))
     for axes, name in zip(panels, known, strict=True):
         stick, trials = yardstick(results, name), results.problems[name].trials
-        for place, method in enumerate(methods):
+        for index, method in enumerate(methods):
             if runs := results.of(name, method):
                 best = np.stack([run.best[: trials + 1] for run in runs])
                 curves = stick.log10(best) if stick.is_optimum else stick.regret(best)
-                draw_bands(axes, place, method, curves)
+                draw_bands(axes, index, method, curves)
         kind = "log10 regret" if stick.is_optimum else "regret"
         axes.set(title=name, xlabel="trials after the design", ylabel=kind)
     panels[0].legend(fontsize=7, frameon=False)
@@ -118,13 +118,13 @@ def _iterations(results: Results, path: Path) -> Path | None:
     if NAS not in results.problems:
         return None
     figure, (axes,) = _panels(1)
-    for place, method in enumerate(NAS_METHODS):
+    for index, method in enumerate(NAS_METHODS):
         runs = results.of(NAS, method)
         n = min((len(run.round_ends) for run in runs), default=0)
         if n:
             ends = [np.array([0, *run.round_ends[:n]]) for run in runs]
             curves = np.stack([run.best[end] for run, end in zip(runs, ends, strict=True)])
-            draw_bands(axes, place, method, curves)
+            draw_bands(axes, index, method, curves)
     axes.set(title="CIFAR-10 proxy", xlabel="BO iteration", ylabel="validation error")
     axes.legend(fontsize=7, frameon=False)
     return save(figure, path)

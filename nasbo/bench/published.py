@@ -46,9 +46,9 @@ def adopt_cells(out: Path, folder: Path = SHIPPED) -> int:
     n_new = 0
     for file in sorted(folder.glob("*.jsonl.xz")):
         for record in read_published(file):
-            place = out / CELLS / _file_of(record)
-            if not place.exists():
-                write_record(place, record)
+            path = out / CELLS / _file_of(record)
+            if not path.exists():
+                write_record(path, record)
                 n_new += 1
     return n_new
 

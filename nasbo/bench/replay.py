@@ -33,10 +33,10 @@ def main() -> None:
         Cell(raw["problem"], raw["method"], raw["seed"], Protocol(**raw["protocol"]))
         for raw in request["cells"]
     ]
-    places = {cell: place for place, cell in enumerate(cells)}
+    indices = {cell: index for index, cell in enumerate(cells)}
     jobs = request["jobs"]
     for outcome in run_tasks(run_cell, cells, jobs) if jobs else _keys(cells):
-        answer = {"at": places[outcome.task], "result": outcome.result, "error": outcome.error}
+        answer = {"at": indices[outcome.task], "result": outcome.result, "error": outcome.error}
         print(json.dumps(answer, default=str), file=answers, flush=True)
 
 

@@ -225,12 +225,12 @@ def _current_version(label: str) -> str | None:
 def _planned(records: Sequence[Record], parts: Sequence[Part]) -> tuple[list[Record], list[str]]:
     """The records of a plan, and what it lacks."""
 
-    def place(record: Record) -> tuple[Any, ...]:
+    def identity(record: Record) -> tuple[Any, ...]:
         key = record["key"]
         how = key["trials"], key["design"], _batch(record["label"], key["batch"])
         return key["problem"], record["label"], key["seed"], *how
 
-    known = {place(record): record for record in records}
+    known = {identity(record): record for record in records}
     kept, missing = {}, []
     for part in parts:
         protocol = part.protocol

@@ -41,7 +41,7 @@ def bootstrap(values: Sequence[float] | Array, seed: int = 0) -> Interval:
 
 
 def bootstrap_bands(curves: Array, seed: int = 0) -> tuple[Array, Array, Array]:
-    """The same at each place of curves, shape (n, t): mean, low and high, shape (t,) each."""
+    """The same at each point of curves, shape (n, t): mean, low and high, shape (t,) each."""
     rng = np.random.default_rng(seed)
     picks = rng.integers(len(curves), size=(N_RESAMPLES // 4, len(curves)))
     means = curves[picks].mean(1)
@@ -110,6 +110,6 @@ def compare(first: Array, second: Array) -> Comparison:
 
 
 def first_below(curve: Array, target: float) -> float:
-    """The first place of a curve that is not above the target; infinity if there is none."""
+    """The first point of a curve that is not above the target; infinity if there is none."""
     reached = np.flatnonzero(curve <= target)
     return float(reached[0]) if len(reached) else math.inf

@@ -59,7 +59,7 @@ def scopes(results: Results) -> Iterator[tuple[str, list[str]]]:
 
 
 def checkpoints(trials: int, wanted: Sequence[int] = CHECKPOINTS) -> list[int]:
-    """The usual places to look at, as far as the trials go, and their end."""
+    """The usual numbers of trials to look at, as far as there are so many, and the last one."""
     return sorted({at for at in wanted if at <= trials} | {trials})
 
 

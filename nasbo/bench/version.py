@@ -134,8 +134,8 @@ def _file(name: str) -> Path | None:
     """The file of a module; those of nasbo are found without importing anything."""
     home, *inner = name.split(".")
     if home == HOME:
-        place = _ROOT.joinpath(*inner)
-        files = (place.with_suffix(".py"), place / "__init__.py")
+        path = _ROOT.joinpath(*inner)
+        files = (path.with_suffix(".py"), path / "__init__.py")
         return next((file for file in files if file.is_file()), None)
     try:
         found = importlib.util.find_spec(name)

@@ -88,8 +88,8 @@ def carry(file: Path | None, methods: str, problems: str, dry_run: bool, **setti
 
     labels = tuple(spec.label for spec in parse_methods(methods))
     names = tuple(split_outside_brackets(problems))
-    place = file or SHIPPED / "cells.jsonl.xz"
-    carrying = Carrying(Carriage(file=place, methods=labels, problems=names, **settings))
+    target = file or SHIPPED / "cells.jsonl.xz"
+    carrying = Carrying(Carriage(file=target, methods=labels, problems=names, **settings))
     if dry_run:
         _print_groups(carrying.groups)
         click.echo(_estimate(carrying))
@@ -101,7 +101,7 @@ def carry(file: Path | None, methods: str, problems: str, dry_run: bool, **setti
         sys.exit(130)
     n_cells = carrying.write()
     _print_groups(carrying.groups)
-    click.echo(f"{n_cells} cells carried in {place}" if n_cells else f"{place} is as it was")
+    click.echo(f"{n_cells} cells carried in {target}" if n_cells else f"{target} is as it was")
     sys.exit(1 if any(group.state == "refused" for group in carrying.groups) else 0)
 
 

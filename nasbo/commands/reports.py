@@ -45,8 +45,8 @@ def report(
 
         path = write_report(folder, out)
         click.echo(path)
-        if out is None and (place := SweepFolder(folder).place):
-            click.echo(f"stored as {place.url}/{path.name}")
+        if out is None and (location := SweepFolder(folder).location):
+            click.echo(f"stored as {location.url}/{path.name}")
 
 
 @click.command()

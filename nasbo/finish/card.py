@@ -42,7 +42,7 @@ def describe_finalists(
 
 def write_card(
     folder: Path,
-    place: Path,
+    target: Path,
     best: Finalist,
     finalists: Sequence[Finalist],
     facts: Mapping[str, Any],
@@ -51,7 +51,7 @@ def write_card(
 
     Args:
         folder: where to write.
-        place: where the folder will be in the end.
+        target: where the folder will be in the end.
         best: whose card it is.
         finalists: all of them.
         facts: about the search, the data and the versions.
@@ -59,7 +59,7 @@ def write_card(
     told = {**facts, "finalists": [_told(one) for one in finalists], "best": best.rank}
     text = json.dumps(told, indent=2, allow_nan=False)
     (folder / FACTS_FILE).write_text(text + "\n", encoding="utf-8")
-    lines = [*_head(best, finalists, facts), *_numbers(best, facts), *_use(best, place)]
+    lines = [*_head(best, finalists, facts), *_numbers(best, facts), *_use(best, target)]
     lines += _origin(facts)
     (folder / CARD_FILE).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
@@ -127,11 +127,11 @@ def _numbers(best: Finalist, facts: Mapping[str, Any]) -> Iterable[str]:
     yield ""
 
 
-def _use(best: Finalist, place: Path) -> Iterable[str]:
+def _use(best: Finalist, target: Path) -> Iterable[str]:
     """How to load it and how to get its numbers again, as the trainer says."""
     for title, key in (("Use", "usage"), ("The same numbers again", "regenerate")):
         if text := best.facts.get(key):
-            words = str(text).replace("{folder}", str(place))
+            words = str(text).replace("{folder}", str(target))
             yield from (f"## {title}", "", "```", words, "```", "")
 
 

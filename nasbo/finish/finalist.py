@@ -13,7 +13,7 @@ class Finalist:
     """A config that was trained in full.
 
     Attributes:
-        rank: its place in the search, from 1.
+        rank: its position in the ranking of the search, from 1.
         trial: its first training.
         trainings: all of its trainings that finished, with different seeds.
         facts: what the trainer says of the exported network.

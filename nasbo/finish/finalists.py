@@ -79,10 +79,10 @@ def open_search(folder: Path) -> SweepFolder:
 
 def final_folder(searched: SweepFolder) -> Path:
     """Where the finalists' sweep of a sweep lies; in a bucket, if that is where the sweep is."""
-    place = searched.place
-    if place is None:
+    location = searched.location
+    if location is None:
         return searched.path / FINAL_FOLDER
-    return open_mirror(f"{place.url}/{FINAL_FOLDER}")
+    return open_mirror(f"{location.url}/{FINAL_FOLDER}")
 
 
 def final_sweep(folder: Path, sweep: Sweep, trainer: Trainer, wish: Wish) -> Sweep:

@@ -55,13 +55,13 @@ def finalize(folder: Path, wish: Wish, console: Console) -> int:
     chosen = choose_finalists(searched.history, trainer, wish.top)
     planned = final_sweep(folder, searched.settings, trainer, wish)
     check_options(planned, trainer)
-    place = final_folder(searched)
-    is_new = not (place / SETTINGS_FILE).exists()
+    final_path = final_folder(searched)
+    is_new = not (final_path / SETTINGS_FILE).exists()
     if is_new:
         prepare_data(planned, console)
     check_provenance(folder, searched.settings, console)
     planned = replace(planned, provenance=provenance_of(planned, console))
-    final, sweep = prepare_final(place, planned, chosen, wish.seeds)
+    final, sweep = prepare_final(final_path, planned, chosen, wish.seeds)
     n_runs = max(len(trial.runs) for trial in final.history.trials)
     console.print(f"{len(chosen)} finalists, trained {n_runs} times each, in {final.name}")
     if not is_complete(final.history, len(chosen)):
@@ -136,12 +136,12 @@ def _export(final: SweepFolder, finalist: Finalist, trainer: Trainer) -> dict[st
 
 def _trained_folder(final: SweepFolder, number: int) -> Path:
     """The files of a training, from the bucket if that is where they are."""
-    folder, place = final.trial_folder(number), final.place
-    if place is not None:
+    folder, location = final.trial_folder(number), final.location
+    if location is not None:
         try:
-            TrialFiles(place, trial_name(number), folder)
+            TrialFiles(location, trial_name(number), folder)
         except OSError as error:
-            raise SweepError(f"{place.url}: cannot be read: {error}") from error
+            raise SweepError(f"{location.url}: cannot be read: {error}") from error
     return folder
 
 

@@ -1,8 +1,13 @@
-"""What happened in a search: events, the trials that they make, and the objectives."""
+"""What happened in a search: events, the trials that they make, and the objectives.
+
+Public: ``History`` and its read-only ``View``, what they consist of (``Trial``, ``Run``,
+``Measurement``, ``Past``, ...), how runs end, objectives, and ``replay`` of a journal's lines.
+"""
 
 from nasbo.history.endings import CAUSES, Ending
 from nasbo.history.history import History, check_settings, replay
 from nasbo.history.objectives import Mode, Objective, Objectives
+from nasbo.history.past import Past
 from nasbo.history.records import (
     PREDICTION,
     Attempt,
@@ -28,6 +33,7 @@ __all__ = [
     "Mode",
     "Objective",
     "Objectives",
+    "Past",
     "Repeating",
     "Round",
     "Run",

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from nasbo.errors import JournalError, NasboError
 from nasbo.history.endings import Ending
-from nasbo.history.objectives import Mode, Objective, Objectives
+from nasbo.history.objectives import Objectives
 from nasbo.history.records import PREDICTION, Source
 from nasbo.space import Config
 
@@ -67,7 +67,7 @@ class Settings(Event):
     @property
     def goal(self) -> Objectives:
         """The objectives as such."""
-        return Objectives(tuple(_objective(one) for one in self.objectives))
+        return Objectives.from_json(self.objectives)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,11 +134,22 @@ class Suggested(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class PastRead(Event):
+    """Another sweep was read, whose results follow; the attributes are those of ``Past``."""
+
+    kind = "past"
+    name: str
+    digest: str
+    yaml: str
+    objectives: tuple[Mapping[str, str], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Observed(Event):
     """A result from elsewhere.
 
     Attributes:
-        origin: where it comes from, if that has a name.
+        origin: name of the past sweep that it comes from; "" for none.
         is_comparable: whether its value may be compared with results of this search; if not, it is
             for the surrogate only.
     """
@@ -216,17 +227,12 @@ class Ended(Event):
 _KINDS: dict[str, type[Event]] = {
     one.kind: one
     for one in (
-        Settings, Opened, Budget, Exhausted, RepeatsChanged, RoundOpened, Suggested, Observed,
-        Repeated, Targeted, Started, Reported, Requeued, Ended,
+        Settings, Opened, Budget, Exhausted, RepeatsChanged, RoundOpened, Suggested, PastRead,
+        Observed, Repeated, Targeted, Started, Reported, Requeued, Ended,
     )
 }  # fmt: skip
 _NAMES = {kind: [item.name for item in fields(one)] for kind, one in _KINDS.items()}
 _TUPLES = ("unseen", "set_aside", "objectives")
-
-
-def _objective(plain: Mapping[str, str]) -> Objective:
-    mode: Mode = "max" if plain["mode"] == "max" else "min"
-    return Objective(plain["metric"], mode)
 
 
 def from_json(line: Mapping[str, Any]) -> Event:

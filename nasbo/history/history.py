@@ -15,6 +15,7 @@ from nasbo.errors import JournalError
 from nasbo.history import events as ev
 from nasbo.history.endings import Ending
 from nasbo.history.objectives import Mode, Objectives
+from nasbo.history.past import Past
 from nasbo.history.records import (
     Attempt,
     Measurement,
@@ -130,6 +131,7 @@ class History(View):
         self.keys: set[str] = set()
         self.gaps: list[tuple[float, float]] = []
         self.last_time = self._last_sign = 0.0
+        self._past: dict[str, Past] = {}
         self._trials: dict[int, _Trial] = {}
         self._owners: list[int] = []
         self._open: dict[int, _Run] = {}
@@ -161,6 +163,13 @@ class History(View):
         owner = self._owner(number)
         self._refresh()
         return self._frozen[owner]
+
+    @property
+    def past(self) -> tuple[Past, ...]:  # type: ignore[override]
+        def trials(name: str) -> tuple[Trial, ...]:
+            return tuple(trial for trial in self.trials if trial.info.get("origin") == name)
+
+        return tuple(replace(one, trials=trials(one.name)) for one in self._past.values())
 
     @property
     def open_runs(self) -> list[Run]:
@@ -243,6 +252,10 @@ class History(View):
         trial = _Trial(run, event.config, event.subspace, event.source)
         trial.round, trial.info = event.round, dict(event.info)
         self._add(trial)
+
+    def _on_past(self, event: ev.PastRead) -> None:
+        goal = Objectives.from_json(event.objectives)
+        self._past[event.name] = Past(event.name, event.digest, event.yaml, goal)
 
     def _on_observed(self, event: ev.Observed) -> None:
         run = _Run(event.trial, event.trial, event.time, "finished")
@@ -381,6 +394,7 @@ _HANDLERS: dict[type[ev.Event], Callable[[History, Any], None]] = {
     ev.RepeatsChanged: History._on_repeating,
     ev.RoundOpened: History._on_round,
     ev.Suggested: History._on_suggested,
+    ev.PastRead: History._on_past,
     ev.Observed: History._on_observed,
     ev.Repeated: History._on_repeated,
     ev.Targeted: History._on_targeted,

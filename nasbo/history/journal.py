@@ -15,7 +15,6 @@ import socket
 import time
 import zlib
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from nasbo.errors import JournalError
@@ -104,12 +103,7 @@ class Journal:
     def __enter__(self) -> Journal:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -1,10 +1,10 @@
-"""Objectives: the one place that knows whether smaller or larger values are better."""
+"""Objectives: the one module that knows whether smaller or larger values are better."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,15 @@ class Objectives:
         if isinstance(mode, Objectives):
             return mode
         return Objectives((Objective(metric or UNNAMED, mode),))
+
+    @staticmethod
+    def from_json(plain: Iterable[Mapping[str, Any]]) -> Objectives:
+        """The objectives of plain values, as ``to_json`` gives them."""
+        return Objectives(tuple(Objective(one["metric"], one["mode"]) for one in plain))
+
+    def to_json(self) -> tuple[dict[str, str], ...]:
+        """The objectives as plain values."""
+        return tuple({"metric": one.metric, "mode": one.mode} for one in self)
 
     def __iter__(self) -> Iterator[Objective]:
         return iter(self.objectives)

@@ -10,6 +10,7 @@ from typing import Any
 
 from nasbo.history.events import Settings
 from nasbo.history.objectives import Mode, Objectives
+from nasbo.history.past import Past
 from nasbo.history.records import Repeating, Round, Run, Trial, count_retries
 from nasbo.space import Space, Subspace
 
@@ -22,6 +23,7 @@ class View:
         objectives: what it is searched for.
         settings: the first event; ``None`` before it.
         trials: one per config.
+        past: other sweeps whose results were taken in.
         rounds: trials that were decided together.
         budget: how many configs there are to be; ``None`` where nobody said.
         is_exhausted: whether the method had no config left.
@@ -40,6 +42,7 @@ class View:
     gaps: Sequence[tuple[float, float]]
     last_time: float
     trials: Sequence[Trial]
+    past: tuple[Past, ...]
 
     @property
     def notes(self) -> Mapping[str, Any]:
@@ -181,4 +184,4 @@ class Snapshot(View):
         self.is_exhausted, self.repeating = history.is_exhausted, history.repeating
         self.last_time = history.last_time
         self.rounds, self.gaps = tuple(history.rounds), tuple(history.gaps)
-        self.trials = tuple(history.trials)
+        self.trials, self.past = tuple(history.trials), history.past

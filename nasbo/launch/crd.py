@@ -81,8 +81,8 @@ def _compare(value: Any, schema: Mapping[str, Any] | None, path: str) -> Iterato
     if isinstance(value, dict):
         yield from _compare_object(value, schema, path)
     elif isinstance(value, list):
-        for place, item in enumerate(value):
-            yield from _compare(item, schema.get("items", {}), f"{path}[{place}]")
+        for index, item in enumerate(value):
+            yield from _compare(item, schema.get("items", {}), f"{path}[{index}]")
 
 
 def _is_a(value: Any, kind: str) -> bool:

@@ -20,7 +20,7 @@ from nasbo.launch.programs import run
 from nasbo.launch.ray_jobs import STOP_WAIT_S
 from nasbo.launch.recipes import count, fill, read_template
 from nasbo.launch.records import Record
-from nasbo.storage.place import is_url
+from nasbo.storage.location import is_url
 
 SWEEP_FOLDER = "/etc/nasbo"
 """Where the sweep's files lie in every container: from a config map, so that no image is built."""

@@ -17,7 +17,7 @@ STOP_S = 120.0
 
 
 class Launcher(Protocol):
-    """A place where sweeps run."""
+    """Starts, finds and stops sweeps on one kind of machines."""
 
     def plan(self, order: Order) -> str:
         """Exactly what ``submit`` would do, as text; raises what ``submit`` would refuse."""

@@ -18,8 +18,8 @@ from nasbo.history.journal import is_locked
 from nasbo.launch.launcher import RUNNING, Tell, follow_file
 from nasbo.launch.order import Order
 from nasbo.launch.records import Record, log_file
+from nasbo.storage.location import is_url
 from nasbo.storage.mirror import JOURNAL_FILE, mirror_folder
-from nasbo.storage.place import is_url
 
 START_S = 120.0
 FIRST_LOOK_S = 1.0

@@ -15,7 +15,7 @@ from nasbo.errors import SweepError
 from nasbo.space import find_space_file
 from nasbo.space.load import SHIPPED
 from nasbo.start import default_folder
-from nasbo.storage.place import is_url
+from nasbo.storage.location import is_url
 from nasbo.sweeps.checks import check_same, check_search, prepare
 from nasbo.sweeps.folder import SETTINGS_FILE
 from nasbo.sweeps.job import job_metadata
@@ -88,7 +88,7 @@ def make_order(request: Request, is_near: bool = True) -> Order:
         is_near: whether the sweep will see the paths and buckets that this machine sees.
 
     Raises:
-        NasboError: a setting, the space, the trainer, the method or a place cannot be used.
+        NasboError: a setting, the space, the trainer, the method or a folder cannot be used.
     """
     working_dir = Path.cwd()
     sweep, space = prepare(request.file, parsed(request.given), Console(stderr=True))
@@ -123,8 +123,8 @@ def _with_warm_start(words: tuple[str, ...], folder: str | None) -> tuple[str, .
         return words
     if option not in words:
         return (*words, option, folder)
-    place = words.index(option) + 1
-    return (*words[:place], folder, *words[place + 1 :])
+    position = words.index(option) + 1
+    return (*words[:position], folder, *words[position + 1 :])
 
 
 def _inside(path: Path, working_dir: Path, asked: str) -> str:

@@ -32,7 +32,7 @@ class Record:
 
 
 def state_folder() -> Path:
-    """``$NASBO_STATE``, else the place where programs of this user keep their state."""
+    """``$NASBO_STATE``, else the folder where programs of this user keep their state."""
     own = os.environ.get("NASBO_STATE")
     if own:
         return Path(own)

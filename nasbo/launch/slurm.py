@@ -13,7 +13,7 @@ from nasbo.launch.order import Order
 from nasbo.launch.programs import run
 from nasbo.launch.recipes import RECIPES, count
 from nasbo.launch.records import Record, log_file
-from nasbo.storage.place import is_url
+from nasbo.storage.location import is_url
 
 SCRIPT = RECIPES / "slurm" / "sweep.sbatch"
 ADDRESS = "NASBO_RAY_ADDRESS"

@@ -12,7 +12,7 @@ from nasbo.launch.launcher import RUNNING, Launcher, Tell, choose, wait_for_end
 from nasbo.launch.order import Request, make_order
 from nasbo.launch.recipes import read_values
 from nasbo.launch.records import Record
-from nasbo.storage.place import is_url
+from nasbo.storage.location import is_url
 
 RECIPES = ("slurm", "kuberay")
 """Launchers with values of their own; on a Ray cluster there is only the name of Python."""
@@ -105,11 +105,11 @@ def _find(folder: str, on: str | None) -> tuple[Launcher, Record]:
         record = None
     if record is not None and _is_running(record):
         return choose(record.on), record
-    places = [on] if on else ["local", *([record.on] if record else [])]
-    for place in dict.fromkeys(places):
-        found = _running_at(place, folder) if record else choose(place).find(folder)
+    launchers = [on] if on else ["local", *([record.on] if record else [])]
+    for launcher in dict.fromkeys(launchers):
+        found = _running_at(launcher, folder) if record else choose(launcher).find(folder)
         if found is not None:
-            return choose(place), replace(found, on=place)
+            return choose(launcher), replace(found, on=launcher)
     if record is not None:
         return choose(record.on), record
     where = on or "this machine"
@@ -118,10 +118,10 @@ def _find(folder: str, on: str | None) -> tuple[Launcher, Record]:
     )
 
 
-def _running_at(place: str, folder: str) -> Record | None:
+def _running_at(launcher: str, folder: str) -> Record | None:
     """What runs somewhere now; where nobody answers, nothing that is known."""
     try:
-        found = choose(place).find(folder)
+        found = choose(launcher).find(folder)
     except SweepError:
         return None
-    return found if found is not None and _is_running(replace(found, on=place)) else None
+    return found if found is not None and _is_running(replace(found, on=launcher)) else None

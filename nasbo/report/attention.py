@@ -121,7 +121,7 @@ def _thin(rows: Sequence[tuple[Trial, float]], n: int = MAX_ROWS) -> list[tuple[
     ordered = sorted(rows, key=lambda row: (-row[1], row[0].id))
     best, rest = ordered[: n // 2], ordered[n // 2 :]
     n_rest = n - len(best)
-    chosen = [rest[place * len(rest) // n_rest] for place in range(n_rest)]
+    chosen = [rest[index * len(rest) // n_rest] for index in range(n_rest)]
     return sorted(best + chosen, key=lambda row: row[0].id)
 
 
@@ -145,8 +145,8 @@ def _unit_maps(surrogate: Any) -> list[AttentionMap]:
 
 def _unit_label(unit: Unit) -> str:
     """``nums_block[2]``, or the branch ``kernel=rbf``; parameters under nothing are at the top."""
-    place = f"[{unit.index}]" if unit.index else ""
-    return unit.branch.replace("[]", place, 1) or "top"
+    position = f"[{unit.index}]" if unit.index else ""
+    return unit.branch.replace("[]", position, 1) or "top"
 
 
 def _map_of_tokens(history: View, trial: Trial, surrogate: Any) -> AttentionMap:

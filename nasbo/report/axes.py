@@ -1,4 +1,4 @@
-"""Limits and a place on the drawing come in; scales with ticks, grids and axis titles go out."""
+"""Limits and a position on the drawing come in; scales with ticks, grids and axis titles go out."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _round_ticks(low: float, high: float, n: int) -> list[float]:
     step = next(power * factor for factor in (1, 2, 5, 10, 20) if span / (power * factor) <= n)
     first = math.ceil(low / step - 1e-9)
     last = math.floor(high / step + 1e-9)
-    return [place * step for place in range(first, last + 1)]
+    return [number * step for number in range(first, last + 1)]
 
 
 def _log_ticks(low: float, high: float) -> list[float]:
@@ -96,7 +96,8 @@ def value_limits(values: Sequence[float], mode: str) -> tuple[float, float]:
 def beyond_text(values: Sequence[float], ends: tuple[float, float]) -> str:
     """A sentence about values that an axis does not reach; "" where it reaches all."""
     n = sum(math.isfinite(value) and not ends[0] <= value <= ends[1] for value in values)
-    return f" {n:,} worse values lie beyond the axis and are drawn at its end." if n else ""
+    words = "value lies beyond the axis and is" if n == 1 else "values lie beyond the axis and are"
+    return f" {n:,} worse {words} drawn at its end." if n else ""
 
 
 @dataclass(frozen=True)
@@ -135,26 +136,26 @@ class Frame:
     def _x_ticks(self) -> list[Shape]:
         shapes: list[Shape] = []
         for tick, words in zip(self.x.ticks(6), tick_texts(self.x.ticks(6)), strict=True):
-            place = self.x(tick)
-            shapes.append(Line([(place, self.y.start), (place, self.y.start + 4)], "axis"))
-            shapes.append(Words(place, self.y.start + 18, words, 11, "muted", "middle"))
+            position = self.x(tick)
+            shapes.append(Line([(position, self.y.start), (position, self.y.start + 4)], "axis"))
+            shapes.append(Words(position, self.y.start + 18, words, 11, "muted", "middle"))
         return shapes
 
 
 def step_points(curve: Sequence[float], x: Scale, y: Scale) -> list[tuple[float, float]]:
-    """A curve over the places 1, 2, ... as steps: corners where it changes, and its two ends.
+    """A curve over the numbers 1, 2, ... as steps: corners where it changes, and its two ends.
 
     Values that are not numbers, before the first result, are left out.
     """
     points: list[tuple[float, float]] = []
-    for place, value in enumerate(curve, start=1):
-        is_news = not points or place == len(curve) or value != curve[place - 2]
+    for number, value in enumerate(curve, start=1):
+        is_news = not points or number == len(curve) or value != curve[number - 2]
         if math.isnan(value) or not is_news:
             continue
         if points:
-            points.append((x(place), points[-1][1]))
+            points.append((x(number), points[-1][1]))
         if not points or y(value) != points[-1][1]:
-            points.append((x(place), y(value)))
+            points.append((x(number), y(value)))
     return points
 
 

@@ -163,8 +163,8 @@ def _finals(studies: Sequence[Study]) -> Figure:
     y = Scale(0, 1, height - 52, 20)
     frame = Frame(x, y, f"best {studies[0].metric}")
     drawing.extend(frame.shapes(has_y_ticks=False))
-    for place, (name, color, own) in enumerate(setups):
-        level = 38.0 + 36 * place
+    for index, (name, color, own) in enumerate(setups):
+        level = 38.0 + 36 * index
         drawing.add(Words(left - 10, level + 4, shorten_text(name, int(left / 6.8)), anchor="end"))
         drawing.extend(_final_marks(own, color, x, level))
     caption = "A dot is a sweep, the line the median of those that differ in nothing but the seed."
@@ -191,8 +191,8 @@ def _subspace_shares(studies: Sequence[Study]) -> Figure:
     top = 26.0 + legend_height(entries, 540)
     drawing = Drawing(560, top + 34 * len(studies) + 10)
     drawing.extend(legend(entries, 10, 16, 540))
-    for place, study in enumerate(studies):
-        level = top + 34 * place
+    for index, study in enumerate(studies):
+        level = top + 34 * index
         drawing.add(Words(140, level + 15, shorten_text(study.name, 18), anchor="end"))
         drawing.extend(_share_bar(study, entries, level))
     caption = "Part of the trials that went to each subspace." + studies[0].grouped

@@ -13,7 +13,7 @@ from typing import Literal
 Anchor = Literal["start", "middle", "end"]
 
 LEGEND_ROW = 18.0
-SERIES = tuple(f"c{place}" for place in range(1, 9))
+SERIES = tuple(f"c{number}" for number in range(1, 9))
 """Colours of categories, always taken in this order; neighbours differ for all kinds of sight."""
 
 LIGHT = {
@@ -145,7 +145,7 @@ def legend(entries: Sequence[tuple[str, str]], x: float, y: float, room: float) 
         room: width to stay within.
     """
     shapes: list[Shape] = []
-    for (words, color), (left, row) in zip(entries, _legend_places(entries, room), strict=True):
+    for (words, color), (left, row) in zip(entries, _legend_positions(entries, room), strict=True):
         level = y + LEGEND_ROW * row
         shapes.append(Box(x + left, level - 5, 10, 10, color, radius=2))
         shapes.append(Words(x + left + 15, level + 4, words))
@@ -154,21 +154,21 @@ def legend(entries: Sequence[tuple[str, str]], x: float, y: float, room: float) 
 
 def legend_height(entries: Sequence[tuple[str, str]], room: float) -> float:
     """What a legend takes from the height of a drawing."""
-    rows = [row for _, row in _legend_places(entries, room)]
+    rows = [row for _, row in _legend_positions(entries, room)]
     return LEGEND_ROW * (max(rows, default=0) + 1)
 
 
-def _legend_places(entries: Sequence[tuple[str, str]], room: float) -> list[tuple[float, int]]:
+def _legend_positions(entries: Sequence[tuple[str, str]], room: float) -> list[tuple[float, int]]:
     """Left end and row of each entry."""
-    places: list[tuple[float, int]] = []
+    positions: list[tuple[float, int]] = []
     left, row = 0.0, 0
     for words, _ in entries:
         width = 30 + 7.2 * len(words)
         if left > 0 and left + width > room:
             left, row = 0.0, row + 1
-        places.append((left, row))
+        positions.append((left, row))
         left += width
-    return places
+    return positions
 
 
 def shorten_start(text: str, size: int) -> str:

@@ -84,9 +84,9 @@ def _bottom(panels: list[dict[str, Any]]) -> int:
 
 def _shifted(panel: dict[str, Any], by: int) -> dict[str, Any]:
     """A panel further down; a folded row holds panels of its own."""
-    place = {**panel["gridPos"], "y": panel["gridPos"]["y"] + by}
+    position = {**panel["gridPos"], "y": panel["gridPos"]["y"] + by}
     inner = {"panels": [_shifted(one, by) for one in panel["panels"]]} if "panels" in panel else {}
-    return {**panel, "gridPos": place, **inner}
+    return {**panel, "gridPos": position, **inner}
 
 
 def _read(path: Path) -> dict[str, Any]:

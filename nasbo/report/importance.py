@@ -163,7 +163,7 @@ def _columns(history: View, trials: Sequence[Trial]) -> tuple[list[Array], list[
 
 
 def unit_values(history: View, trials: Sequence[Trial]) -> dict[str, Array]:
-    """Each parameter's place in its range by slot label, in [0, 1], NaN where it is absent.
+    """Each parameter's position in its range by slot label, in [0, 1], NaN where it is absent.
 
     Args:
         history: of the trials.
@@ -196,7 +196,7 @@ def _indicators(values: Array) -> list[Array]:
     edges = np.unique(np.quantile(known, np.linspace(0, 1, MAX_BINS + 1)))[1:-1]
     bins = np.digitize(values, edges)
     is_known = ~np.isnan(values)
-    return [((bins == place) & is_known).astype(np.float64) for place in range(len(edges) + 1)]
+    return [((bins == index) & is_known).astype(np.float64) for index in range(len(edges) + 1)]
 
 
 @dataclass(frozen=True)

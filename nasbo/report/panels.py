@@ -43,7 +43,7 @@ def draw_panels(draw: Callable[[Study], Figure], studies: Sequence[Study]) -> Fi
         NoDataError: no sweep has data for it.
     """
     results = [attempt(draw, study) for study in studies]
-    drawn = {place: one for place, one in enumerate(results) if isinstance(one, Figure)}
+    drawn = {index: one for index, one in enumerate(results) if isinstance(one, Figure)}
     missing = _missing(studies, results)
     if not drawn:
         causes = {one for one in results if isinstance(one, str)}
@@ -51,8 +51,8 @@ def draw_panels(draw: Callable[[Study], Figure], studies: Sequence[Study]) -> Fi
     first = next(iter(drawn.values()))
     shared, own = split_captions([figure.caption for figure in drawn.values()])
     panels = [
-        _panel(place, studies[place], figure, words)
-        for (place, figure), words in zip(drawn.items(), own, strict=True)
+        _panel(index, studies[index], figure, words)
+        for (index, figure), words in zip(drawn.items(), own, strict=True)
     ]
     kind = "panels rows" if first.is_wide else "panels"
     html = f'<div class="{kind}">{"".join(panels)}</div>'
@@ -69,13 +69,13 @@ def _missing(studies: Sequence[Study], results: Sequence[Figure | str]) -> list[
     return [f"{', '.join(own)} ({why})" for why, own in names.items()]
 
 
-def _panel(place: int, study: Study, figure: Figure, words: str) -> str:
+def _panel(index: int, study: Study, figure: Figure, words: str) -> str:
     title = f"{study.name}: {study.sweep.method}, seed {study.sweep.seed}"
     picture = figure.html
     if figure.drawing is not None:
         picture = to_svg(figure.drawing, f"{figure.title} of {title}. {figure.caption}")
     return (
-        f'<section data-sweep="{place}"><h3>{escape(title)}</h3>'
+        f'<section data-sweep="{index}"><h3>{escape(title)}</h3>'
         f'<div class="scroll">{picture}</div><p>{escape(words)}</p></section>'
     )
 

@@ -32,8 +32,8 @@ def plot_best_so_far(history: View, path: Path, title: str = "", ylabel: str = "
             if t.source == source and t.value is not None
         ]
         if points:
-            places, values = zip(*points, strict=True)
-            axes.scatter(places, values, s=18, color=color, label=source, zorder=3)
+            positions, values = zip(*points, strict=True)
+            axes.scatter(positions, values, s=18, color=color, label=source, zorder=3)
     curve = history.best_so_far()
     axes.step(range(1, len(curve) + 1), curve, where="post", color="black", label="best so far")
     axes.set_xlabel("trials that have ended")

@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Iterable, Sequence
 from statistics import fmean
-from types import TracebackType
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -41,12 +40,7 @@ class Progress:
             self._live.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self.console.is_terminal:
             self._live.stop()
 
@@ -79,8 +73,8 @@ class Progress:
         running = Table.grid(padding=(0, 2))
         runs = [run for run in history.open_runs if run.state == "running"]
         for run in runs[:MAX_RUNNING]:
-            place = name_text(history.subspace(history.trial(run.number)).id)
-            running.add_row(f"  trial {run.number}", place, _progress(run))
+            subspace = name_text(history.subspace(history.trial(run.number)).id)
+            running.add_row(f"  trial {run.number}", subspace, _progress(run))
         if len(runs) > MAX_RUNNING:
             running.add_row(Text(f"  and {len(runs) - MAX_RUNNING:,} more", "dim"))
         curve = [value for value in history.best_so_far() if value == value]
@@ -180,10 +174,10 @@ def run_line(history: View, run: Run, n_ended: int, budget: int) -> str:
     when, source = f"round {trial.round}", str(trial.source)
     if run.is_repeat:
         when, source = f"repeat of {trial.id}", "repeat"
-    place = f"{when}  {history.subspace(trial).id}  {source}"
+    origin = f"{when}  {history.subspace(trial).id}  {source}"
     message = f"  ({run.message})" if run.message else ""
     count = f"{n_ended:>{len(str(budget))}} of {budget}"
-    return f"{count}  trial {run.number}  {place}  {what}{took}{message}  {_best_by(history, run)}"
+    return f"{count}  trial {run.number}  {origin}  {what}{took}{message}  {_best_by(history, run)}"
 
 
 def _end_of(run: Run) -> tuple[int, float]:
@@ -222,7 +216,7 @@ def duration(seconds: float) -> str:
 def sparkline(values: list[float], width: int = 40) -> str:
     """Values as a row of bars, over their whole course."""
     if len(values) > width:
-        values = [values[place * (len(values) - 1) // (width - 1)] for place in range(width)]
+        values = [values[index * (len(values) - 1) // (width - 1)] for index in range(width)]
     if not values:
         return ""
     low, span = min(values), max(values) - min(values)

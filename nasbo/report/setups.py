@@ -51,7 +51,7 @@ def setup_of(study: Study) -> Setup:
 def varying(studies: Sequence[Study]) -> list[Trait]:
     """The traits in which the setups of sweeps differ, in their order."""
     setups = [setup_of(study) for study in studies]
-    traits = sorted({trait for setup in setups for trait in setup}, key=_place)
+    traits = sorted({trait for setup in setups for trait in setup}, key=_order)
     return [trait for trait in traits if len({_key(s, [trait]) for s in setups}) > 1]
 
 
@@ -95,7 +95,7 @@ def setting_words(study: Study, name: str) -> str:
     return "–" if value is None or value == [] else _text(value)
 
 
-def _place(trait: Trait) -> tuple[int, str, str]:
+def _order(trait: Trait) -> tuple[int, str, str]:
     name, key = trait
     return (FIRST.index(name) if name in FIRST else len(FIRST), name, key)
 

@@ -72,14 +72,14 @@ class Study:
         return self.folder.settings
 
     @cached_property
-    def place(self) -> str:
+    def address(self) -> str:
         """Where the sweep lies in its reader's words: a URL, or the folder's name."""
-        return self.folder.name if self.folder.place else self.folder.path.resolve().name
+        return self.folder.name if self.folder.location else self.folder.path.resolve().name
 
     @property
     def name(self) -> str:
-        """The last part of the place."""
-        return self.place.rpartition("/")[2]
+        """The last part of the address."""
+        return self.address.rpartition("/")[2]
 
     @property
     def metric(self) -> str:
@@ -195,8 +195,8 @@ class Study:
         value = trial.cause or trial.state
         if trial.value is not None:
             value = f"{self.metric} {number_text(trial.value, 5)}"
-        place = shorten_id(self.history.subspace(trial).id)
-        return f"trial {trial.id}: {value}\n{place}\nround {trial.round}, {trial.source}"
+        subspace = shorten_id(self.history.subspace(trial).id)
+        return f"trial {trial.id}: {value}\n{subspace}\nround {trial.round}, {trial.source}"
 
 
 def is_valued(trial: Trial) -> bool:

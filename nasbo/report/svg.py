@@ -42,8 +42,8 @@ def _shape(shape: Shape) -> str:
         case Box():
             return _box(shape)
         case Dot():
-            place = f'cx="{_number(shape.x)}" cy="{_number(shape.y)}" r="{_number(shape.radius)}"'
-            return f'<circle class="dot f-{shape.color}" {place}{_extras(shape)}/>'
+            circle = f'cx="{_number(shape.x)}" cy="{_number(shape.y)}" r="{_number(shape.radius)}"'
+            return f'<circle class="dot f-{shape.color}" {circle}{_extras(shape)}/>'
         case Words():
             return _words(shape)
         case Heat():
@@ -58,10 +58,10 @@ def _line(line: Line) -> str:
 
 
 def _box(box: Box) -> str:
-    place = f'x="{_number(box.x)}" y="{_number(box.y)}"'
+    position = f'x="{_number(box.x)}" y="{_number(box.y)}"'
     size = f'width="{_number(max(box.width, 0.0))}" height="{_number(max(box.height, 0.0))}"'
     radius = f' rx="{_number(box.radius)}"' if box.radius else ""
-    return f'<rect class="f-{box.color}" {place} {size}{radius}{_extras(box)}/>'
+    return f'<rect class="f-{box.color}" {position} {size}{radius}{_extras(box)}/>'
 
 
 def _words(words: Words) -> str:
@@ -83,9 +83,9 @@ def _heat(heat: Heat) -> str:
     rows = [[float(f"{value:.3g}") for value in row] for row in heat.values]
     values = escape(json.dumps(rows, separators=(",", ":")))
     labels = escape(json.dumps(list(heat.labels)))
-    place = f'x="{_number(heat.x)}" y="{_number(heat.y)}" width="{width}" height="{height}"'
+    position = f'x="{_number(heat.x)}" y="{_number(heat.y)}" width="{width}" height="{height}"'
     return (
-        f'<image class="heat" {place} preserveAspectRatio="none" data-values="{values}" '
+        f'<image class="heat" {position} preserveAspectRatio="none" data-values="{values}" '
         f'data-labels="{labels}" href="data:image/png;base64,{picture}"/>'
     )
 

@@ -104,9 +104,9 @@ class TensorboardLog:
 
     def _write_curve(self, history: View) -> None:
         curve = history.best_so_far()
-        for place in range(self._n_curve, len(curve)):
-            if not math.isnan(curve[place]):
-                self._file().add_scalar(f"best/{self.metric}", curve[place], place + 1)
+        for index in range(self._n_curve, len(curve)):
+            if not math.isnan(curve[index]):
+                self._file().add_scalar(f"best/{self.metric}", curve[index], index + 1)
         self._n_curve = len(curve)
 
     def _write_run(self, history: View, run: Run) -> None:
@@ -167,7 +167,7 @@ def clean_curve(curve: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
 
 
 def hyperparameters(history: View, trial: Trial) -> dict[str, Any]:
-    """A config as the table of hyperparameters takes it: lists by their places."""
+    """A config as the table of hyperparameters takes it: lists by their positions."""
     row: dict[str, Any] = {"trial": trial.id, "subspace": history.subspace(trial).id}
     for slot in history.subspace(trial).slots:
         value = trial.config[slot.name]

@@ -60,8 +60,8 @@ class SweepFollower(SweepFolder):
 
 
 @dataclass
-class Place:
-    """A subspace in the table."""
+class Tally:
+    """Counts of a subspace, and its best value: a row of the table."""
 
     index: int
     n_trials: int = 0
@@ -71,28 +71,28 @@ class Place:
     ei_share: float | None = None
 
 
-def places(history: View, is_running: bool = True) -> list[Place]:
+def tallies(history: View, is_running: bool = True) -> list[Tally]:
     """What the table tells of each subspace; those with most trials first, then the best.
 
     Args:
         history: of the sweep.
         is_running: whether it runs; if not, its open trials do not either.
     """
-    found: dict[int, Place] = {}
+    found: dict[int, Tally] = {}
     for trial in history.trials:
-        place = found.setdefault(trial.subspace, Place(trial.subspace))
-        place.n_trials += 1
-        place.n_running += is_running and sum(run.state == "running" for run in trial.runs)
-        place.n_failed += trial.state == "failed"
-        if trial.value is not None and history.objectives.is_better(trial.value, place.best):
-            place.best = trial.value
+        tally = found.setdefault(trial.subspace, Tally(trial.subspace))
+        tally.n_trials += 1
+        tally.n_running += is_running and sum(run.state == "running" for run in trial.runs)
+        tally.n_failed += trial.state == "failed"
+        if trial.value is not None and history.objectives.is_better(trial.value, tally.best):
+            tally.best = trial.value
     for index, share in ei_shares(history).items():
         found[index].ei_share = share
-    return sorted(found.values(), key=lambda place: (-place.n_trials, *_rank(history, place)))
+    return sorted(found.values(), key=lambda tally: (-tally.n_trials, *_rank(history, tally)))
 
 
-def _rank(history: View, place: Place) -> tuple[float, int]:
-    return (math.inf if place.best is None else -history.score(place.best), place.index)
+def _rank(history: View, tally: Tally) -> tuple[float, int]:
+    return (math.inf if tally.best is None else -history.score(tally.best), tally.index)
 
 
 def ei_shares(history: View) -> dict[int, float]:
@@ -175,12 +175,12 @@ def _subspace_table(history: View, state: str) -> Table:
     table.add_column("subspace")
     for name in ("trials", "running", "failed", "best", "EI share"):
         table.add_column(name, justify="right", no_wrap=True)
-    rows = places(history, state == "running")
-    for place in rows[:MAX_SUBSPACES]:
-        name = history.space.subspace(place.index).id
-        best = "-" if place.best is None else value_text(place.best)
-        share = "-" if place.ei_share is None else f"{place.ei_share:.0%}"
-        counts = (str(n) for n in (place.n_trials, place.n_running, place.n_failed))
+    rows = tallies(history, state == "running")
+    for tally in rows[:MAX_SUBSPACES]:
+        name = history.space.subspace(tally.index).id
+        best = "-" if tally.best is None else value_text(tally.best)
+        share = "-" if tally.ei_share is None else f"{tally.ei_share:.0%}"
+        counts = (str(n) for n in (tally.n_trials, tally.n_running, tally.n_failed))
         table.add_row(name_text(name), *counts, best, share)
     if len(rows) > MAX_SUBSPACES:
         table.add_row(Text(f"and {len(rows) - MAX_SUBSPACES:,} more", "dim"))
@@ -194,8 +194,8 @@ def _running_table(history: View, running: list[Run], now: float) -> Table:
     for run in running[:MAX_RUNNING]:
         value = value_text(run.curve[-1][1]) if run.curve else "-"
         since = "-" if run.current is None else duration(now - run.current.start)
-        place = name_text(history.subspace(history.trial(run.number)).id)
-        table.add_row(f"trial {run.number}", place, step_text(run), value, since)
+        subspace = name_text(history.subspace(history.trial(run.number)).id)
+        table.add_row(f"trial {run.number}", subspace, step_text(run), value, since)
     if len(running) > MAX_RUNNING:
         table.add_row(Text(f"and {len(running) - MAX_RUNNING:,} more", "dim"))
     return table

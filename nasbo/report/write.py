@@ -82,7 +82,7 @@ def make_page(study: Study) -> Page:
         f"{study.sweep.method} on {Path(study.sweep.space).name}, trainer {study.sweep.trainer}, "
         f"{study.metric} {goal}, seed {study.sweep.seed}"
     )
-    return Page(f"Sweep {study.place}", subtitle, _tiles(study), figures, left_out)
+    return Page(f"Sweep {study.address}", subtitle, _tiles(study), figures, left_out)
 
 
 def _tiles(study: Study) -> list[tuple[str, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from nasbo.history import Trial, View
+from nasbo.search.stopping import TO_THE_END, StoppingRule
 
 
 def due_repeats(history: View) -> list[Trial]:
@@ -26,11 +27,12 @@ def due_repeats(history: View) -> list[Trial]:
     return [trial for trial in own[:top] for _ in range(wanted - counts[trial.id])]
 
 
-def is_complete(history: View, budget: int) -> bool:
-    """Whether all trials of the budget have ended, and all repeats that are due.
+def is_complete(history: View, budget: int, stopping: StoppingRule = TO_THE_END) -> bool:
+    """Whether all trials of the budget have ended, and neither a repeat nor a paused run is due.
 
     A space that had no config left within that budget needs no more trials.
     """
     is_used_up = history.is_exhausted and budget <= (history.budget or budget)
     is_enough = is_used_up or history.n_ended >= budget
-    return is_enough and not history.open_runs and not due_repeats(history)
+    is_due = bool(due_repeats(history) or stopping.due(history))
+    return is_enough and not history.open_runs and not is_due

@@ -9,7 +9,6 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from threadpoolctl import threadpool_limits
@@ -76,7 +75,7 @@ class Search:
             space=self.space.fingerprint(),
             tree=json_safe(self.space.to_dict()),
             method=method,
-            objectives=tuple({"metric": o.metric, "mode": o.mode} for o in objectives),
+            objectives=objectives.to_json(),
             seed=seed,
             options=json_safe(options),
             notes=json_safe(notes or {}),
@@ -184,14 +183,14 @@ class Search:
         )
         new = [
             ev.Suggested(
-                trial=first + place,
+                trial=first + index,
                 round=number,
                 source=suggestion.source,
                 subspace=self.space.subspace_of(suggestion.config).index,
                 config=suggestion.config,
                 info=json_safe(suggestion.info),
             )
-            for place, suggestion in enumerate(suggestions)
+            for index, suggestion in enumerate(suggestions)
         ]
         self.record(opened, *new)
         return [self.history.trial(one.trial) for one in new]
@@ -275,7 +274,7 @@ class Search:
         Args:
             config: of the space.
             value: of the metric.
-            origin: where it comes from.
+            origin: name of the past sweep that it comes from.
             is_comparable: whether it may be the best; if not, only the surrogate learns from it.
         """
         config, value = self.space.canonical(config), _number(value)
@@ -341,12 +340,7 @@ class Search:
     def __enter__(self) -> Search:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _open_number(self, trial: Trial | Run | int) -> int:

@@ -22,7 +22,7 @@ from typing import Any
 
 from nasbo.errors import JournalError
 from nasbo.storage.conditional import ChangedError, Version, check_conditions, lacks_conditions
-from nasbo.storage.place import Place
+from nasbo.storage.location import Location
 
 logger = logging.getLogger(__name__)
 NAME = "lease.json"
@@ -35,7 +35,7 @@ class Lease:
     """The right to write, taken when it is made.
 
     Args:
-        place: the sweep's folder.
+        location: the sweep's folder.
         epoch: the highest epoch that the journal has seen.
         lease_s: how long a lease lives without being renewed.
         tell: receives a line if there is something to wait for.
@@ -50,13 +50,13 @@ class Lease:
 
     def __init__(
         self,
-        place: Place,
+        location: Location,
         epoch: int = 0,
         lease_s: float = LEASE_S,
         tell: Callable[[str], object] = lambda line: None,
     ) -> None:
-        self._place, self._lease_s = place, lease_s
-        self._object = place.versioned(NAME)
+        self._location, self._lease_s = location, lease_s
+        self._object = location.versioned(NAME)
         self._id, self._beat, self._lost = uuid.uuid4().hex, 0, ""
         self._renew_s = min(RENEW_S, lease_s / 5)
         found, self._version = self._read()
@@ -64,7 +64,7 @@ class Lease:
             found = self._wait(found, tell)
         self.epoch = max(epoch, int((found or {}).get("epoch", 0))) + 1
         self._renew()
-        check_conditions(self._object, self._content(), place.url)
+        check_conditions(self._object, self._content(), location.url)
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="nasbo lease", daemon=True)
         self._thread.start()
@@ -76,7 +76,9 @@ class Lease:
             JournalError: it is renewed: somebody writes.
         """
         holder = holder_of(found)
-        tell(f"{self._place.url}: {holder} had it; waiting {self._lease_s:.0f} s for a sign of it")
+        tell(
+            f"{self._location.url}: {holder} had it; waiting {self._lease_s:.0f} s for a sign of it"
+        )
         end = _now() + self._lease_s
         while _now() < end:
             time.sleep(min(1.0, self._lease_s / 20))
@@ -84,7 +86,7 @@ class Lease:
             if now is None or _is_free(now):
                 return now
             if now != found:
-                raise JournalError(f"{self._place.url}: is being written by {holder_of(now)}")
+                raise JournalError(f"{self._location.url}: is being written by {holder_of(now)}")
         return found
 
     def confirm(self) -> None:
@@ -99,7 +101,7 @@ class Lease:
             self._check_own(self._read()[0])
         if self._age() > self._lease_s:
             raise JournalError(
-                f"{self._place.url}: the lease was not renewed for {self._age():.0f} s; resume"
+                f"{self._location.url}: the lease was not renewed for {self._age():.0f} s; resume"
             )
 
     def _age(self) -> float:
@@ -114,7 +116,7 @@ class Lease:
         except JournalError as error:
             logger.info("%s", error)
         except OSError as error:
-            logger.warning("%s: the lease runs out by itself: %s", self._place.url, error)
+            logger.warning("%s: the lease runs out by itself: %s", self._location.url, error)
 
     def _loop(self) -> None:
         while not self._end.wait(self._renew_s):
@@ -162,19 +164,19 @@ class Lease:
                 self._check_own(found)  # if so: an earlier write whose answer was lost
             self._version = version
         raise lacks_conditions(
-            self._place.url, f"it refused to write {NAME}, which had not changed"
+            self._location.url, f"it refused to write {NAME}, which had not changed"
         )
 
     def _check_own(self, found: dict[str, Any] | None) -> None:
         if found is None or found.get("id") != self._id:
             holder = holder_of(found) if found else "nobody: its lease was deleted"
-            raise JournalError(f"{self._place.url}: is being written by {holder}")
+            raise JournalError(f"{self._location.url}: is being written by {holder}")
 
     def _read(self) -> tuple[dict[str, Any] | None, Version | None]:
         found = self._object.read()
         if found is None:
             return None, None
-        return _parse(found.data, self._place), found.version
+        return _parse(found.data, self._location), found.version
 
 
 def _now() -> float:
@@ -187,20 +189,20 @@ def holder_of(found: dict[str, Any]) -> str:
     return f"process {found.get('process')} on {found.get('host')}"
 
 
-def is_held(place: Place) -> bool:
+def is_held(location: Location) -> bool:
     """Whether somebody seems to write, for readers, who do compare clocks."""
-    data = place.read(NAME)
-    found = None if data is None else _parse(data, place)
+    data = location.read(NAME)
+    found = None if data is None else _parse(data, location)
     if found is None or _is_free(found):
         return False
     return abs(time.time() - float(found.get("time", 0))) < LEASE_S
 
 
-def _parse(data: bytes, place: Place) -> dict[str, Any] | None:
+def _parse(data: bytes, location: Location) -> dict[str, Any] | None:
     try:
         found = json.loads(data)
     except ValueError as error:
-        raise JournalError(f"{place.url}/{NAME}: cannot be read: {error}") from error
+        raise JournalError(f"{location.url}/{NAME}: cannot be read: {error}") from error
     return found if isinstance(found, dict) else None
 
 

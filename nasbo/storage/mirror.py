@@ -11,7 +11,7 @@ from pathlib import Path
 from nasbo.errors import SweepError
 from nasbo.history.journal import Journal, is_locked
 from nasbo.storage.lease import is_held
-from nasbo.storage.place import Place, is_url
+from nasbo.storage.location import Location, is_url
 from nasbo.storage.remote_journal import RemoteJournal, fetch_journal
 
 REMOTE_FILE = ".remote"
@@ -37,10 +37,10 @@ def open_mirror(url: str) -> Path:
     Raises:
         SweepError: the bucket cannot be reached.
     """
-    place = Place(url)
+    location = Location(url)
     folder = mirror_folder(url)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    (folder / REMOTE_FILE).write_text(place.url, encoding="utf-8")
+    (folder / REMOTE_FILE).write_text(location.url, encoding="utf-8")
     pull(folder)
     return folder
 
@@ -50,23 +50,23 @@ def open_named(name: str) -> Path:
     return open_mirror(name) if is_url(name) else Path(name)
 
 
-def place_of(folder: str | os.PathLike[str]) -> Place | None:
+def location_of(folder: str | os.PathLike[str]) -> Location | None:
     """Where the truth of a folder lies, if it is a mirror."""
     try:
-        return _place((Path(folder) / REMOTE_FILE).read_text(encoding="utf-8"))
+        return _location((Path(folder) / REMOTE_FILE).read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
         return None
 
 
 @functools.lru_cache(maxsize=8)
-def _place(url: str) -> Place:
-    return Place(url)
+def _location(url: str) -> Location:
+    return Location(url)
 
 
 def shown(folder: Path) -> str:
     """A folder as its user knows it: the URL of a mirror, else the path."""
-    place = place_of(folder)
-    return place.url if place else str(folder)
+    location = location_of(folder)
+    return location.url if location else str(folder)
 
 
 def pull(folder: Path) -> None:
@@ -75,18 +75,18 @@ def pull(folder: Path) -> None:
     Raises:
         SweepError: the bucket cannot be reached.
     """
-    place = place_of(folder)
-    if place is None:
+    location = location_of(folder)
+    if location is None:
         return
     try:
         for name in ("space.yaml", "sweep.yaml"):
-            _replace(folder / name, place.read(name))
+            _replace(folder / name, location.read(name))
         if not is_locked(folder / JOURNAL_FILE):
             journal = folder / JOURNAL_FILE
-            data, _ = fetch_journal(place, journal.read_bytes() if journal.exists() else b"")
+            data, _ = fetch_journal(location, journal.read_bytes() if journal.exists() else b"")
             _replace(journal, data or None)
     except OSError as error:
-        raise SweepError(f"{place.url}: cannot be read: {error}") from error
+        raise SweepError(f"{location.url}: cannot be read: {error}") from error
 
 
 def _replace(file: Path, data: bytes | None) -> None:
@@ -105,14 +105,14 @@ def push(folder: Path, names: Iterable[str] | None = None) -> None:
     Raises:
         SweepError: the bucket cannot be written.
     """
-    place = place_of(folder)
-    if place is None:
+    location = location_of(folder)
+    if location is None:
         return
     try:
         for name in _results(folder) if names is None else names:
-            place.write(name, (folder / name).read_bytes())
+            location.write(name, (folder / name).read_bytes())
     except OSError as error:
-        raise SweepError(f"{place.url}: cannot be written: {error}") from error
+        raise SweepError(f"{location.url}: cannot be written: {error}") from error
 
 
 def _results(folder: Path) -> list[str]:
@@ -126,17 +126,17 @@ def _results(folder: Path) -> list[str]:
 
 def open_journal(folder: Path, tell: Callable[[str], object] | None = None) -> Journal:
     """The writer of a folder's journal, wherever the truth lies."""
-    place = place_of(folder)
-    if place is None:
+    location = location_of(folder)
+    if location is None:
         return Journal(folder / JOURNAL_FILE)
     if tell is None:
-        return RemoteJournal(folder / JOURNAL_FILE, place)
-    return RemoteJournal(folder / JOURNAL_FILE, place, tell=tell)
+        return RemoteJournal(folder / JOURNAL_FILE, location)
+    return RemoteJournal(folder / JOURNAL_FILE, location, tell=tell)
 
 
 def is_running(folder: Path) -> bool:
     """Whether a living process writes a folder's journal, here or elsewhere."""
     if is_locked(folder / JOURNAL_FILE):
         return True
-    place = place_of(folder)
-    return place is not None and is_held(place)
+    location = location_of(folder)
+    return location is not None and is_held(location)

@@ -11,7 +11,7 @@ from pathlib import Path
 from nasbo.errors import JournalError
 from nasbo.history.journal import Journal
 from nasbo.storage.lease import LEASE_S, Lease
-from nasbo.storage.place import Place
+from nasbo.storage.location import Location
 from nasbo.storage.segments import FOLDER, Segment, chain, last_epoch, parse
 
 logger = logging.getLogger(__name__)
@@ -19,30 +19,30 @@ MAX_SEGMENTS = 300
 """On opening, more than that are joined into one: a list and a download stay quick."""
 
 
-def fetch_journal(place: Place, known: bytes = b"") -> tuple[bytes, list[Segment]]:
+def fetch_journal(location: Location, known: bytes = b"") -> tuple[bytes, list[Segment]]:
     """The journal's bytes as the bucket has them, and all segments that lie there.
 
     Args:
-        place: the sweep's folder in the bucket.
+        location: the sweep's folder in the bucket.
         known: what was fetched before; only what follows it is fetched, if it still holds.
     """
-    found = parse(place.sizes(FOLDER))
+    found = parse(location.sizes(FOLDER))
     parts = chain(found)
     n_known = sum(part.end <= len(known) for part in parts)
     if n_known:
         last = parts[n_known - 1]
-        if place.read(last.name) != known[last.start : last.end]:
+        if location.read(last.name) != known[last.start : last.end]:
             n_known = 0
     kept = known[: parts[n_known - 1].end] if n_known else b""
-    return kept + _join(place, parts[n_known:]), found
+    return kept + _join(location, parts[n_known:]), found
 
 
-def _join(place: Place, parts: list[Segment]) -> bytes:
+def _join(location: Location, parts: list[Segment]) -> bytes:
     with ThreadPoolExecutor(16) as pool:
-        data = list(pool.map(lambda part: place.read(part.name), parts))
+        data = list(pool.map(lambda part: location.read(part.name), parts))
     for part, content in zip(parts, data, strict=True):
         if content is None or len(content) != part.end - part.start:
-            raise JournalError(f"{place.url}/{part.name}: is missing or cut off")
+            raise JournalError(f"{location.url}/{part.name}: is missing or cut off")
     return b"".join(content for content in data if content)
 
 
@@ -55,7 +55,7 @@ class RemoteJournal(Journal):
 
     Args:
         path: the local file; its content is replaced by the bucket's.
-        place: the sweep's folder in the bucket.
+        location: the sweep's folder in the bucket.
         lease_s: see ``Lease``.
         tell: receives a line if there is something to wait for.
     """
@@ -63,26 +63,26 @@ class RemoteJournal(Journal):
     def __init__(
         self,
         path: str | os.PathLike[str],
-        place: Place,
+        location: Location,
         lease_s: float = LEASE_S,
         tell: Callable[[str], object] = logger.warning,
     ) -> None:
-        self._place, self._lease_s, self._tell = place, lease_s, tell
+        self._location, self._lease_s, self._tell = location, lease_s, tell
         self._broken: str = ""
         self._waiting = b""
         super().__init__(path)
 
     def _open(self) -> None:
         try:
-            epoch = last_epoch(parse(self._place.sizes(FOLDER)))
-            self._lease = Lease(self._place, epoch, self._lease_s, self._tell)
+            epoch = last_epoch(parse(self._location.sizes(FOLDER)))
+            self._lease = Lease(self._location, epoch, self._lease_s, self._tell)
         except OSError as error:
-            raise JournalError(f"{self._place.url}: cannot be used: {error}") from error
+            raise JournalError(f"{self._location.url}: cannot be used: {error}") from error
         try:
             self._fill(self._take_over())
         except OSError as error:
             self._lease.release()
-            raise JournalError(f"{self._place.url}: cannot be used: {error}") from error
+            raise JournalError(f"{self._location.url}: cannot be used: {error}") from error
         except BaseException:
             self._lease.release()
             raise
@@ -95,17 +95,17 @@ class RemoteJournal(Journal):
         super()._open()
         self._stored = self._size
         if self._stored != len(data):
-            raise JournalError(f"{self._place.url}: the journal ends inside a transaction")
+            raise JournalError(f"{self._location.url}: the journal ends inside a transaction")
 
     def _take_over(self) -> bytes:
         """Mark where this writer begins; what an older one stores from now on does not count."""
-        data, found = fetch_journal(self._place)
+        data, found = fetch_journal(self._location)
         begin = 0 if len(found) > MAX_SEGMENTS else len(data)
         mark = Segment(self._lease.epoch, begin, len(data))
-        self._place.write(mark.name, data[begin:])
+        self._location.write(mark.name, data[begin:])
         if begin == 0:
             for old in found:
-                self._place.delete(old.name)
+                self._location.delete(old.name)
         return data
 
     def _publish(self, data: bytes, sync: bool) -> None:
@@ -120,12 +120,12 @@ class RemoteJournal(Journal):
     def _store(self, data: bytes) -> None:
         segment = Segment(self._lease.epoch, self._stored, self._stored + len(data))
         # Until the answer is there it may be stored or not; a second object would contradict it.
-        self._broken = f"{self._place.url}: cannot be written: a write was interrupted"
+        self._broken = f"{self._location.url}: cannot be written: a write was interrupted"
         try:
-            self._place.write(segment.name, data)
+            self._location.write(segment.name, data)
             self._lease.confirm()
         except (OSError, JournalError) as error:
-            self._broken = f"{self._place.url}: cannot be written: {error}"
+            self._broken = f"{self._location.url}: cannot be written: {error}"
             raise JournalError(self._broken) from error
         self._stored, self._broken = segment.end, ""
 

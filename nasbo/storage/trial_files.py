@@ -7,24 +7,24 @@ from collections.abc import Iterable
 from fnmatch import fnmatch
 from pathlib import Path
 
-from nasbo.storage.place import Place
+from nasbo.storage.location import Location
 
 
 class TrialFiles:
     """A trial's folder on this node's disk, stored under the same name in the bucket.
 
     Args:
-        place: the sweep's folder in the bucket.
+        location: the sweep's folder in the bucket.
         name: of the trial's folder in it.
         folder: on this node; emptied, and filled with what the bucket has.
     """
 
-    def __init__(self, place: Place, name: str, folder: Path) -> None:
-        self._place, self._name, self.folder = place, name, folder
+    def __init__(self, location: Location, name: str, folder: Path) -> None:
+        self._location, self._name, self.folder = location, name, folder
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True, mode=0o700)
-        for path in place.sizes(name):
-            data = place.read(path)
+        for path in location.sizes(name):
+            data = location.read(path)
             if data is not None:
                 file = folder / path[len(name) + 1 :]
                 file.parent.mkdir(parents=True, exist_ok=True)
@@ -40,9 +40,9 @@ class TrialFiles:
         now = self._look()
         for name, mark in sorted(now.items(), key=lambda item: item[1]):
             if self._stored.get(name) != mark:
-                self._place.write(f"{self._name}/{name}", (self.folder / name).read_bytes())
+                self._location.write(f"{self._name}/{name}", (self.folder / name).read_bytes())
         for name in set(self._stored) - set(now):
-            self._place.delete(f"{self._name}/{name}")
+            self._location.delete(f"{self._name}/{name}")
         self._stored = now
 
     def remove(self) -> None:
@@ -57,7 +57,7 @@ class TrialFiles:
         }
 
 
-def fetch_files(place: Place, name: str, folder: Path, files: Iterable[str]) -> None:
+def fetch_files(location: Location, name: str, folder: Path, files: Iterable[str]) -> None:
     """Bring a few of a trial's files here, where they exist; what lay here before is gone.
 
     Raises:
@@ -68,13 +68,13 @@ def fetch_files(place: Place, name: str, folder: Path, files: Iterable[str]) -> 
     for file in wanted:
         (folder / file).unlink(missing_ok=True)
     for file in wanted:
-        data = place.read(f"{name}/{file}")
+        data = location.read(f"{name}/{file}")
         if data is not None:
             (folder / file).write_bytes(data)
 
 
-def delete_files(place: Place, name: str, pattern: str) -> None:
+def delete_files(location: Location, name: str, pattern: str) -> None:
     """Remove a trial's files of one kind from the bucket."""
-    for path in place.sizes(name):
+    for path in location.sizes(name):
         if fnmatch(path[len(name) + 1 :], pattern):
-            place.delete(path)
+            location.delete(path)

@@ -1,5 +1,10 @@
-"""Sweeps as objects, to be looked at in Python."""
+"""Sweeps as objects, to be looked at in Python.
 
-from nasbo.sweeps.folder import SweepFolder, load_sweep
+Public: ``load_sweep`` and what it gives, a ``SweepFolder``; the settings ``Sweep``, made and
+checked by ``make_sweep``; ``create_folder`` for a new one.
+"""
 
-__all__ = ["SweepFolder", "load_sweep"]
+from nasbo.sweeps.folder import SweepFolder, create_folder, load_sweep
+from nasbo.sweeps.settings import Sweep, make_sweep
+
+__all__ = ["Sweep", "SweepFolder", "create_folder", "load_sweep", "make_sweep"]

@@ -20,7 +20,7 @@ from nasbo.methods.registry import check_method_options
 from nasbo.shipped import check_own_name
 from nasbo.space import Space, load_space
 from nasbo.space.difference import first_difference
-from nasbo.storage.place import is_url
+from nasbo.storage.location import is_url
 from nasbo.sweeps.folder import SweepFolder
 from nasbo.sweeps.forecast import SECONDS
 from nasbo.sweeps.past import read_past

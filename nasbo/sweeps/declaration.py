@@ -15,7 +15,7 @@ class Scope(Enum):
 
     SWEEP = "another value is another sweep"
     RUN = "the machines of a run and the patience with them: each run may have its own"
-    PLACE = "where a sweep is and how long: it may be another, and is looked at by itself"
+    CHECKED_APART = "where a sweep is and how long: it may be another, by rules of its own"
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from nasbo.history.journal import read_events, write_durably
 from nasbo.search.repeats import is_complete
 from nasbo.space import Space, find_space_file, load_space
 from nasbo.space.plain_yaml import UNREADABLE, read_yaml, write_yaml
-from nasbo.storage.mirror import JOURNAL_FILE, is_running, open_named, place_of, pull, push, shown
-from nasbo.storage.place import Place
+from nasbo.storage import JOURNAL_FILE, Location, open_named
+from nasbo.storage.mirror import is_running, location_of, pull, push, shown
 from nasbo.sweeps.rows import Row, flat, measurement_rows, trial_rows
 from nasbo.sweeps.settings import Sweep, make_sweep
 from nasbo.trainer import Trainer, check_outside, load_trainer
@@ -66,9 +66,9 @@ class SweepFolder:
         return self.path / JOURNAL_FILE
 
     @property
-    def place(self) -> Place | None:
+    def location(self) -> Location | None:
         """The bucket of a sweep that lies in one."""
-        return place_of(self.path)
+        return location_of(self.path)
 
     @property
     def name(self) -> str:
@@ -161,8 +161,8 @@ def load_sweep(folder: str | os.PathLike[str]) -> SweepFolder:
 def create_folder(folder: Path, sweep: Sweep) -> Sweep:
     """Make a sweep's folder, with its settings and a copy of its space."""
     if (folder / SETTINGS_FILE).exists():
-        place = shown(folder)
-        raise SweepError(f"{place} holds a sweep already: continue it by nasbo resume {place}")
+        name = shown(folder)
+        raise SweepError(f"{name} holds a sweep already: continue it by nasbo resume {name}")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o700)

@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from nasbo.storage.location import is_url
 from nasbo.storage.mirror import shown
-from nasbo.storage.place import is_url
 from nasbo.sweeps.settings import Sweep
 
 
 def sweep_name(folder: str | os.PathLike[str]) -> str:
     """A sweep is called as its folder, wherever that lies; a mirror's is that in the bucket."""
-    return _place(folder).rpartition("/")[2]
+    return _full_name(folder).rpartition("/")[2]
 
 
-def _place(folder: str | os.PathLike[str]) -> str:
+def _full_name(folder: str | os.PathLike[str]) -> str:
     """A folder as everybody knows it: a URL, or a path in full."""
     text = os.fspath(folder) if is_url(os.fspath(folder)) else shown(Path(folder))
     return text.rstrip("/") if is_url(text) else str(Path(text).resolve())
@@ -31,13 +31,13 @@ def job_metadata(
         sweep: its settings.
         report_url: of the live report, if it is served; else the command that serves it.
     """
-    place = _place(folder)
+    full_name = _full_name(folder)
     return {
         "job_name": f"nasbo {sweep_name(folder)}",
         "sweep": sweep_name(folder),
         "space": Path(sweep.space).stem,
         "method": sweep.method,
         "trainer": sweep.trainer,
-        "folder": place,
-        "report": report_url or f"nasbo report {place} --serve",
+        "folder": full_name,
+        "report": report_url or f"nasbo report {full_name} --serve",
     }

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from nasbo.errors import ConfigError, SweepError, shorten
+from nasbo.history import Objectives
+from nasbo.history.events import PastRead
 from nasbo.space import Config, Space
+from nasbo.space.plain_yaml import write_yaml
 from nasbo.sweeps.folder import SweepFolder
 from nasbo.sweeps.settings import Sweep
 
@@ -16,31 +20,31 @@ MISSING = "nothing"
 
 
 @dataclass(frozen=True)
-class Past:
+class WarmStart:
     """The results of another sweep that a new one can take over.
 
     Attributes:
-        name: of the other sweep; ``None`` without one.
+        past: the other sweep; ``None`` without one.
         results: configs of the new sweep's space, and their values.
         remarks: in which ways the sweeps differ, a line each; none where they agree.
         is_comparable: whether trainer, options and data are the same: if not, the results teach the
             surrogate, but none of them is the best of the new sweep.
     """
 
-    name: str | None
-    results: list[tuple[Config, float]]
-    remarks: list[str]
+    past: PastRead | None = None
+    results: Sequence[tuple[Config, float]] = ()
+    remarks: Sequence[str] = ()
     is_comparable: bool = True
 
     def require_results(self) -> None:
         """Raise ``SweepError`` if there is a past sweep that has no result so far."""
-        if self.name is not None and not self.results:
+        if self.past is not None and not self.results:
             raise SweepError(
-                f"{self.name}: no trial has finished, so there is nothing to take over"
+                f"{self.past.name}: no trial has finished, so there is nothing to take over"
             )
 
 
-def read_past(sweep: Sweep, space: Space) -> Past:
+def read_past(sweep: Sweep, space: Space) -> WarmStart:
     """What a sweep takes over from the one that its ``warm_start`` names.
 
     Raises:
@@ -48,7 +52,7 @@ def read_past(sweep: Sweep, space: Space) -> Past:
             fits the space. A sweep without results is none: it may still be running.
     """
     if sweep.warm_start is None:
-        return Past(None, [], [])
+        return WarmStart()
     folder = SweepFolder(sweep.warm_start)
     held, history = folder.settings, folder.history
     _check_objective(sweep, held)
@@ -77,11 +81,21 @@ def read_past(sweep: Sweep, space: Space) -> Past:
             f"{len(refusals)} of {n_finished} results do not fit this space and are left out; "
             f"{refusals[0]}"
         )
-    return Past(
-        sweep.warm_start,
+    return WarmStart(
+        _past_read(sweep.warm_start, folder),
         results,
         [f"warm start from {sweep.warm_start}: {line}" for line in remarks],
         is_comparable,
+    )
+
+
+def _past_read(name: str, folder: SweepFolder) -> PastRead:
+    journal = folder.journal_file.read_bytes() if folder.journal_file.exists() else b""
+    return PastRead(
+        name=name,
+        digest=hashlib.sha256(journal).hexdigest(),
+        yaml=write_yaml(folder.space.to_dict()),
+        objectives=Objectives.of(folder.settings.mode, folder.settings.metric).to_json(),
     )
 
 

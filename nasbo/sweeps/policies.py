@@ -9,7 +9,7 @@ from pathlib import Path
 from nasbo.history import Run, Trial, View
 from nasbo.limits import Limits
 from nasbo.search import Search
-from nasbo.storage.mirror import place_of
+from nasbo.storage.mirror import location_of
 from nasbo.storage.trial_files import delete_files
 from nasbo.sweeps.folder import trial_folder, trial_name
 from nasbo.sweeps.settings import Sweep
@@ -108,13 +108,13 @@ def prune_checkpoints(folder: Path, ended: list[Run], history: View, n_kept: int
     valued = [run for run in ended if run.value is not None]
     valued.sort(key=lambda run: (-history.score(_value(run, history)), run.number))
     kept = valued[:n_kept]
-    place = place_of(folder)
+    location = location_of(folder)
     for run in ended:
         if run not in kept:
             for file in trial_folder(folder, run.number).glob("checkpoint*"):
                 _remove(file)
-            if place is not None:
-                delete_files(place, trial_name(run.number), "checkpoint*")
+            if location is not None:
+                delete_files(location, trial_name(run.number), "checkpoint*")
     return kept
 
 

@@ -49,7 +49,8 @@ class Sweep:
 
     # fmt: off
     space: str = setting(
-        MISSING, kinds.TEXT, "File, or name of a shipped one.", takers=(), scope=Scope.PLACE)
+        MISSING, kinds.TEXT, "File, or name of a shipped one.",
+        takers=(), scope=Scope.CHECKED_APART)
     trainer: str = setting(MISSING, kinds.TEXT, "module:function, importable or in this folder.")
     method: str = setting("attnbo", kinds.TEXT, "See nasbo methods. [default: {default}]")
     method_options: dict[str, Any] = setting(
@@ -61,7 +62,7 @@ class Sweep:
         flags=("-o", "--option"), owner="trainer")
     trials: int = setting(
         40, count(1), "Configs in all. [default: {default}]",
-        takers=("run", "resume"), scope=Scope.PLACE)
+        takers=("run", "resume"), scope=Scope.CHECKED_APART)
     slots: int | str = setting(
         "auto", kinds.SLOTS,
         "Trials at once, or auto: what the cluster holds. [default: {default}]",
@@ -109,16 +110,17 @@ class Sweep:
     address: str | None = setting(
         None, kinds.TEXT,
         "Of a Ray cluster, or local: this machine, where a new sweep runs by default.",
-        takers=_ALL, scope=Scope.PLACE)
+        takers=_ALL, scope=Scope.CHECKED_APART)
     seed: int = setting(0, kinds.SEED, "")
     storage_path: str | None = setting(
         None, kinds.TEXT,
         "Where a folder is made if none is named: a path that all nodes share, or a URL.",
-        takers=(), scope=Scope.PLACE)
+        takers=(), scope=Scope.CHECKED_APART)
     working_folder: str = setting(
-        "", kinds.TEXT, "Where the trainer lies.", takers=(), scope=Scope.PLACE)
+        "", kinds.TEXT, "Where the trainer lies.", takers=(), scope=Scope.CHECKED_APART)
     provenance: dict[str, Any] = setting(
-        dict, kinds.MAPPING, "The trainer's words on its data.", takers=(), scope=Scope.PLACE)
+        dict, kinds.MAPPING, "The trainer's words on its data.",
+        takers=(), scope=Scope.CHECKED_APART)
     # fmt: on
 
     def __post_init__(self) -> None:

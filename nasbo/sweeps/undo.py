@@ -10,7 +10,7 @@ from pathlib import Path
 from nasbo.errors import JournalError, NasboError, SweepError
 from nasbo.history.journal import write_durably
 from nasbo.storage.lease import NAME as LEASE_FILE
-from nasbo.storage.mirror import JOURNAL_FILE, place_of
+from nasbo.storage.mirror import JOURNAL_FILE, location_of
 from nasbo.storage.segments import FOLDER as SEGMENTS
 from nasbo.sweeps.folder import SETTINGS_FILE, SPACE_FILE, SweepFolder
 
@@ -36,15 +36,15 @@ def files_of(folder: Path) -> Files:
 
 
 def _objects_of(folder: Path) -> frozenset[str]:
-    place = place_of(folder)
-    if place is None:
+    location = location_of(folder)
+    if location is None:
         return frozenset()
     names = (LEASE_FILE, SPACE_FILE, SETTINGS_FILE)
     try:
-        found = [name for name in names if place.read(name) is not None]
-        return frozenset([*found, *place.sizes(SEGMENTS)])
+        found = [name for name in names if location.read(name) is not None]
+        return frozenset([*found, *location.sizes(SEGMENTS)])
     except OSError as error:
-        raise SweepError(f"{place.url}: cannot be read: {error}") from error
+        raise SweepError(f"{location.url}: cannot be read: {error}") from error
 
 
 @contextmanager
@@ -70,10 +70,10 @@ def _remove(folder: Path, before: Files) -> None:
     """The settings go last: a folder has a sweep as long as they are there."""
     if SPACE_FILE in before.names:
         write_durably(folder / SPACE_FILE, before.space)  # the start put its own there
-    now, place = files_of(folder), place_of(folder)
+    now, location = files_of(folder), location_of(folder)
     for name in sorted(now.objects - before.objects, key=_is_settings):
-        if place is not None:
-            place.delete(name)
+        if location is not None:
+            location.delete(name)
     for name in sorted(now.names - before.names, key=_is_settings):
         (folder / name).unlink(missing_ok=True)
     if not before.is_folder:

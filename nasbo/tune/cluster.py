@@ -31,6 +31,9 @@ _ENVIRONMENT = {
     "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",
     "TUNE_GLOBAL_CHECKPOINT_S": "3600",
     "TUNE_PRINT_ALL_TRIAL_ERRORS": "0",
+    # Tune's warning about a cluster that is too small breaks off a run that has no trial yet.
+    "TUNE_WARN_INSUFFICENT_RESOURCE_THRESHOLD_S": "inf",
+    "TUNE_WARN_INSUFFICENT_RESOURCE_THRESHOLD_S_AUTOSCALER": "inf",
     "TUNE_WARN_THRESHOLD_S": "5",
 }
 

@@ -1,14 +1,16 @@
-"""Tune's controller with two changes, so that a worker process serves as many trials as it can.
+"""Tune's controller with three changes: worker processes are kept, and signals are heard.
 
 Tune ends the processes of finished trials, all but one, unless other trials wait at that instant:
 between two rounds, or while the method decides, that is all of them, and each costs seconds to
 start again (torch alone is several). And a trial that waits for a process which is being started,
 say on a node that has just joined, takes any other process that becomes free and gives its own
 up: with many trials a new node never comes to work. Here all processes are kept as long as the
-sweep goes on, and one that is being started is waited for.
+sweep goes on, and one that is being started is waited for. While no trial is there at all, Tune
+asks the searcher again for ten minutes, and neither a signal nor a time limit ends the run: here
+it looks at both each second.
 
-Both are private matters of Tune: where its insides differ from what is expected here, Tune is
-used as it is.
+All are private matters of Tune: where its insides differ from what is expected here, Tune is used
+as it is.
 """
 
 from __future__ import annotations
@@ -23,7 +25,10 @@ from ray.tune.execution.tune_controller import TuneController
 from ray.tune.utils.object_cache import _ObjectCache
 
 logger = logging.getLogger(__name__)
-_EXPECTED = ("_maybe_reuse_cached_actor", "_maybe_cache_trial_actor", "_cleanup_cached_actors")
+_EXPECTED = (
+    *("_maybe_reuse_cached_actor", "_maybe_cache_trial_actor", "_cleanup_cached_actors"),
+    "_update_trial_queue",
+)
 
 
 class KeepingCache(_ObjectCache):
@@ -51,6 +56,9 @@ class PatientController(TuneController):
         if own is not None and self._actor_manager.is_actor_started(own):
             return False  # its resources are there and its process is starting
         return bool(super()._maybe_reuse_cached_actor(trial))
+
+    def _update_trial_queue(self, blocking: bool = False, timeout: int = 1) -> bool:
+        return bool(super()._update_trial_queue(blocking=blocking, timeout=timeout))
 
 
 @contextmanager

@@ -42,11 +42,11 @@ def opened(address: str) -> Iterator[None]:
             use_token()  # the client's server calls nobody back
         yield
         return
-    place = _resolve(address)
-    _await(place, address)
-    own, asked = os.environ.get(MODE_VARIABLE), _asked_mode(place)
+    head = _resolve(address)
+    _await(head, address)
+    own, asked = os.environ.get(MODE_VARIABLE), _asked_mode(head)
     with _mode(own or asked) as mode:
-        if problem := _problem(place, mode, asked):
+        if problem := _problem(head, mode, asked):
             raise ClusterError(f"the Ray at {address} {problem}")
         yield
 
@@ -54,16 +54,16 @@ def opened(address: str) -> Iterator[None]:
 def _resolve(address: str) -> str:
     """The host and port that Ray takes an address for."""
     try:
-        place = canonicalize_bootstrap_address(address)
+        head = canonicalize_bootstrap_address(address)
     except (ConnectionError, ValueError) as error:
         raise ClusterError(f"no Ray at {address}: {error}") from error
-    if place is None:
+    if head is None:
         raise ClusterError(f"no Ray at {address}: RAY_ADDRESS says local")
-    return str(place)
+    return str(head)
 
 
-def _await(place: str, address: str) -> None:
-    host, _, port = place.rpartition(":")
+def _await(head: str, address: str) -> None:
+    host, _, port = head.rpartition(":")
     deadline = time.monotonic() + PATIENCE_S
     while True:
         try:
@@ -76,9 +76,9 @@ def _await(place: str, address: str) -> None:
             return
 
 
-def _asked_mode(place: str) -> str:
+def _asked_mode(head: str) -> str:
     with _mode("disabled"):
-        return "token" if _is_refused(place) else "disabled"
+        return "token" if _is_refused(head) else "disabled"
 
 
 @contextmanager
@@ -97,10 +97,10 @@ def _mode(mode: str) -> Iterator[str]:
         read_variables()
 
 
-def _is_refused(place: str) -> bool:
+def _is_refused(head: str) -> bool:
     """Whether the cluster wants a token, or another one; other faults are said by Ray itself."""
     grpc: Any = grpc_utils.grpc
-    channel: Any = grpc_utils.init_grpc_channel(place)  # with the token if that is the mode
+    channel: Any = grpc_utils.init_grpc_channel(head)  # with the token if that is the mode
     try:
         nodes = gcs_service_pb2_grpc.NodeInfoGcsServiceStub(channel)
         nodes.GetClusterId(gcs_service_pb2.GetClusterIdRequest(), timeout=PATIENCE_S)
@@ -111,7 +111,7 @@ def _is_refused(place: str) -> bool:
     return False
 
 
-def _problem(place: str, mode: str, asked: str) -> str:
+def _problem(head: str, mode: str, asked: str) -> str:
     """Why the cluster and a driver in this mode do not go together, and what to do; "" if not."""
     if {mode, asked} == {"token", "disabled"}:
         wants = "asks for a token" if asked == "token" else "knows no token"
@@ -122,6 +122,6 @@ def _problem(place: str, mode: str, asked: str) -> str:
     if not has_token():
         where = f"{name}: put the cluster's there, or set RAY_AUTH_TOKEN"
         return f"asks for a token; there is none in {where}"
-    if _is_refused(place):
+    if _is_refused(head):
         return f"asks for a token; the one in {name} is not accepted: put the cluster's own there"
     return ""

@@ -74,13 +74,13 @@ class ObserverThread:
 
     def _show(self, note: str) -> None:
         history = self._history.snapshot()
-        for place, observer in enumerate(self._observers):
+        for index, observer in enumerate(self._observers):
             try:
                 observer(history, note)
             except Exception as error:
-                self._log_once(place, error)
+                self._log_once(index, error)
 
-    def _log_once(self, place: int, error: Exception) -> None:
-        if place not in self._failed:
-            self._failed.add(place)
+    def _log_once(self, index: int, error: Exception) -> None:
+        if index not in self._failed:
+            self._failed.add(index)
             logger.warning("an observer failed, the sweep goes on: %s", error, exc_info=True)

@@ -12,7 +12,7 @@ import shutil
 import signal
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from nasbo.history import History
 from nasbo.search import Search, StoppingRule
 from nasbo.search.stopping import TO_THE_END
 from nasbo.space import Space
-from nasbo.storage.mirror import place_of
+from nasbo.storage.mirror import location_of
 from nasbo.sweeps.job import job_metadata, sweep_name
 from nasbo.sweeps.past import read_past
 from nasbo.sweeps.settings import Sweep
@@ -120,9 +120,9 @@ def run_sweep(
         metadata = job_metadata(folder, sweep, observers.report_url)
         # Ray brings a handler of its own for SIGTERM when it connects: ours goes on top of it.
         with (
-            _terminate_as_interrupt(searcher),
+            _terminate_as_interrupt(),
             connect(sweep, metadata) as words,
-            _terminate_as_interrupt(searcher),
+            _terminate_as_interrupt(),
             _watched(searcher, sweep, folder, observers),
         ):
             if words and observers.tell:
@@ -137,17 +137,16 @@ def run_sweep(
 
 def _fit(searcher: SweepSearch, sweep: Sweep, folder: Path, trainer: Trainer) -> None:
     """One Tuner from beginning to end, in the main thread so that Ctrl-C reaches it."""
-    place = place_of(folder)
+    location = location_of(folder)
     task = TrialTask(
         folder=str(folder.resolve()),
-        trainer=sweep.trainer,
-        metric=sweep.metric or trainer.metric,
-        seed=sweep.seed,
-        options=sweep.trainer_options,
-        working_folder="" if is_shipped() else sweep.working_folder,
-        report_timeout_s=sweep.report_timeout_s,
+        sweep=replace(
+            sweep,
+            metric=sweep.metric or trainer.metric,
+            working_folder="" if is_shipped() else sweep.working_folder,
+        ),
         is_metric_late=_is_metric_late(sweep, trainer),
-        url=place.url if place else "",
+        url=location.url if location else "",
         board=searcher.open_board(),
     )
     tuner = tune.Tuner(
@@ -212,18 +211,19 @@ def _outcome(searcher: SweepSearch) -> Outcome:
 
 def _warm_start(search: Search, sweep: Sweep) -> None:
     """Take in the finished trials of another sweep that belong to this space."""
-    past = read_past(sweep, search.space)
-    past.require_results()
-    for config, value in past.results:
+    start = read_past(sweep, search.space)
+    start.require_results()
+    if start.past is None:
+        return
+    if start.past.digest not in {past.digest for past in search.history.past}:
+        search.record(start.past)
+    for config, value in start.results:
         if not search.is_known(config):  # a start before may have broken off
-            search.observe(config, value, past.name or "", past.is_comparable)
+            search.observe(config, value, start.past.name, start.is_comparable)
 
 
 class _terminate_as_interrupt:  # noqa: N801
     """SIGTERM ends a run as Ctrl-C does; Tune itself would abort."""
-
-    def __init__(self, searcher: SweepSearch) -> None:
-        self._searcher = searcher
 
     def __enter__(self) -> None:
         self._is_main = threading.current_thread() is threading.main_thread()
@@ -235,13 +235,7 @@ class _terminate_as_interrupt:  # noqa: N801
             signal.signal(signal.SIGTERM, self._before)
 
     def _interrupt(self, number: int, frame: object) -> None:
-        """Tell Tune to stop, which it does on SIGUSR1; before it listens, stop here.
-
-        While nothing runs and the method decides, Tune hears no signal: it asks the searcher, who
-        therefore knows, too.
-        """
+        """Tell Tune to stop, which it does on SIGUSR1; before it listens, stop here."""
         if not callable(signal.getsignal(signal.SIGUSR1)):
             raise KeyboardInterrupt
-        if not self._searcher.reason:
-            self._searcher.state, self._searcher.reason = "interrupted", "it was interrupted"
         os.kill(os.getpid(), signal.SIGUSR1)

@@ -28,17 +28,17 @@ def runtime_env(folder: Path) -> dict[str, Any]:
 
 def is_local_code(trainer: str, folder: str | Path) -> bool:
     """Whether a trainer, ``module:function``, lies in the folder and not among the packages."""
-    places = _places(trainer.partition(":")[0])
-    if not places:
+    paths = _paths(trainer.partition(":")[0])
+    if not paths:
         return True
     root = Path(folder).resolve()
-    return any(p.is_relative_to(root) and "site-packages" not in p.parts for p in places)
+    return any(p.is_relative_to(root) and "site-packages" not in p.parts for p in paths)
 
 
-def _places(module: str) -> list[Path]:
+def _paths(module: str) -> list[Path]:
     """Where the package of a module lies; nowhere if it cannot be found here."""
     if is_shipped_module(module):
         return [ROOT / module.partition(".")[0]]
     spec = importlib.util.find_spec(module.partition(".")[0])
     found = [spec.origin, *(spec.submodule_search_locations or [])] if spec else []
-    return [Path(place).resolve() for place in found if place]
+    return [Path(name).resolve() for name in found if name]

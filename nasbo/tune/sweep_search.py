@@ -28,7 +28,7 @@ from nasbo.search import (
 from nasbo.search.retries import RetryPolicy
 from nasbo.search.stopping import TO_THE_END
 from nasbo.space import Space
-from nasbo.storage.mirror import open_journal, place_of
+from nasbo.storage.mirror import location_of, open_journal
 from nasbo.storage.trial_files import fetch_files
 from nasbo.sweeps.folder import trial_folder, trial_name
 from nasbo.sweeps.job import sweep_name
@@ -292,9 +292,9 @@ class SweepSearch(Searcher):
         if number is None:
             return
         cause = cause_of_loss(error_text, self._fetch_traces(number))
-        if cause == "timeout" and (place := place_of(self._folder)) is not None:
+        if cause == "timeout" and (location := location_of(self._folder)) is not None:
             with suppress(OSError):  # the next attempt removes it, too
-                place.delete(f"{trial_name(number)}/{TIMEOUT_FILE}")
+                location.delete(f"{trial_name(number)}/{TIMEOUT_FILE}")
         self._losses_in_a_row = self._losses_in_a_row + 1 if cause == "lost" else 0
         message = error_text.strip().splitlines()[-1][:500] if error_text.strip() else ""
         self._end(number, cause, message, {})
@@ -302,11 +302,11 @@ class SweepSearch(Searcher):
     def _fetch_traces(self, number: int) -> Path:
         """The trial's folder, with what it left behind as far as the bucket can be reached."""
         folder = trial_folder(self._folder, number)
-        place = place_of(self._folder)
-        if place is None:
+        location = location_of(self._folder)
+        if location is None:
             return folder
         try:
-            fetch_files(place, trial_name(number), folder, (TIMEOUT_FILE, WORKER_FILE))
+            fetch_files(location, trial_name(number), folder, (TIMEOUT_FILE, WORKER_FILE))
         except OSError as error:
             logger.warning("trial %s: why it broke off cannot be fetched: %s", number, error)
         return folder

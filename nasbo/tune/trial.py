@@ -13,7 +13,7 @@ import traceback
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -21,9 +21,10 @@ import ray
 from ray import tune
 
 from nasbo.search import Verdict
-from nasbo.storage.place import Place
+from nasbo.storage.location import Location
 from nasbo.storage.trial_files import TrialFiles
 from nasbo.sweeps.folder import trial_folder, trial_name
+from nasbo.sweeps.settings import Sweep
 from nasbo.trainer import DATA, cause_of, load_trainer
 from nasbo.tune.preparation import prepare_node
 from nasbo.tune.results import STEP
@@ -52,17 +53,16 @@ OBEYED = {Verdict.PAUSE: "paused", Verdict.STOP: "stopped"}
 class TrialTask:
     """What all trials of a sweep share.
 
-    ``is_metric_late`` says that only the last report has the metric. A ``board`` is asked after
-    each report.
+    Attributes:
+        folder: of the sweep.
+        sweep: its settings; the metric is the trainer's own where the sweep names none.
+        is_metric_late: whether only the last report has the metric.
+        url: of the sweep's bucket; "" for none.
+        board: asked after each report; ``None`` saves the asking.
     """
 
     folder: str
-    trainer: str
-    metric: str | None
-    seed: int
-    options: dict[str, Any] = field(default_factory=dict)
-    working_folder: str = ""
-    report_timeout_s: float | None = None
+    sweep: Sweep
     is_metric_late: bool = False
     url: str = ""
     board: Board | None = None
@@ -85,7 +85,7 @@ def _open_files(task: TrialTask, number: int) -> TrialFiles | None:
         return None
     key = hashlib.sha256(task.url.encode()).hexdigest()[:12]
     scratch = Path(tempfile.gettempdir()) / f"nasbo-{os.getuid()}" / key / trial_name(number)
-    return TrialFiles(Place(task.url), trial_name(number), scratch)
+    return TrialFiles(Location(task.url), trial_name(number), scratch)
 
 
 class TuneSession:
@@ -107,15 +107,15 @@ class TuneSession:
         self.folder = self._files.folder if self._files else trial_folder(task.folder, number)
         self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / TIMEOUT_FILE).unlink(missing_ok=True)  # of an attempt before
-        self.seed = zlib.crc32(f"{task.seed}/{number}".encode())
-        self.options: Mapping[str, Any] = task.options
+        self.seed = zlib.crc32(f"{task.sweep.seed}/{number}".encode())
+        self.options: Mapping[str, Any] = task.sweep.trainer_options
         self.n_out_of_memory = n_out_of_memory
         self.step, self._until, self._board = stretch.step, stretch.until, task.board
         self._last: dict[str, Any] | None = None
         self._told, self._is_deaf = Verdict.GO_ON, False
-        self._metric, self._is_metric_late = task.metric, task.is_metric_late
-        store = self._store_last if self._files else None
-        self._watchdog = Watchdog(self.folder / TIMEOUT_FILE, task.report_timeout_s, store)
+        self._metric, self._is_metric_late = task.sweep.metric, task.is_metric_late
+        store, timeout_s = self._store_last if self._files else None, task.sweep.report_timeout_s
+        self._watchdog = Watchdog(self.folder / TIMEOUT_FILE, timeout_s, store)
 
     def report(self, metrics: dict[str, float], step: int | None = None) -> bool:
         """Hand the metrics to Tune, with the one that drives the search under its own key."""
@@ -316,13 +316,13 @@ def run_trial(config: dict[str, Any], task: TrialTask) -> None:
 
 
 def _train(config: dict[str, Any], task: TrialTask, session: TuneSession) -> None:
-    place = {"node": ray.get_runtime_context().get_node_id(), "pid": os.getpid()}
-    (session.folder / WORKER_FILE).write_text(json.dumps(place), encoding="utf-8")
+    worker = {"node": ray.get_runtime_context().get_node_id(), "pid": os.getpid()}
+    (session.folder / WORKER_FILE).write_text(json.dumps(worker), encoding="utf-8")
     hide_gpus()
     try:
         session.store()
-        trainer = load_trainer(task.trainer, task.working_folder or HOME)
-        prepare_node(trainer, task.options)
+        trainer = load_trainer(task.sweep.trainer, task.sweep.working_folder or HOME)
+        prepare_node(trainer, task.sweep.trainer_options)
         with session:
             session.conclude(trainer(config["config"], session))
     except (Exception, SystemExit) as error:

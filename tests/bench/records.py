@@ -11,14 +11,14 @@ N_DESIGN = 2
 
 
 def record(
-    place: tuple[str, str, int],
+    cell: tuple[str, str, int],
     scores: Sequence[float | None],
     *,
     values: Sequence[float | None] | None = None,
     **changes: Any,
 ) -> dict[str, Any]:
     """A cell of (problem, method, seed); the first two scores are the design."""
-    problem, label, seed = place
+    problem, label, seed = cell
     trials = len(scores) - N_DESIGN
     key = {
         "problem": problem,

@@ -42,7 +42,7 @@ def claims_of(tmp_path: Path, records: list[dict[str, Any]]) -> dict[tuple[str, 
     return {(claim.text, claim.method): claim for claim in found}
 
 
-PEERS = {peer: 3.0 + place for place, peer in enumerate(PAPER_PEERS)}
+PEERS = {peer: 3.0 + index for index, peer in enumerate(PAPER_PEERS)}
 
 
 def test_the_simulation_is_won_or_lost(tmp_path: Path) -> None:

@@ -121,9 +121,9 @@ def rows_of(space: Space, n: int = 12) -> tuple[TreeColumns, torch.Tensor, list[
     rng = np.random.default_rng(0)
     configs = [space.sample(rng) for _ in range(n)]
     subspaces = [space.subspace_of(config) for config in configs]
-    places = [s.encode(c) for s, c in zip(subspaces, configs, strict=True)]
+    points = [s.encode(c) for s, c in zip(subspaces, configs, strict=True)]
     columns = TreeColumns(space)
-    return columns, columns.rows(as_batches(subspaces, places)), configs
+    return columns, columns.rows(as_batches(subspaces, points)), configs
 
 
 def test_columns_tell_configs_apart_and_say_what_exists(any_space: Space) -> None:
@@ -235,12 +235,12 @@ def test_pending_configs_lower_the_variance_where_they_are() -> None:
     subspace = task.space.subspace(0)
     x = np.full(subspace.n_free, 0.77)
     after = surrogate.with_pending([subspace], [x])
-    place = torch.from_numpy(x[None])
-    (mean, variance), (same, less) = (one.posterior(subspace, place) for one in (surrogate, after))
+    point = torch.from_numpy(x[None])
+    (mean, variance), (same, less) = (one.posterior(subspace, point) for one in (surrogate, after))
     assert float(same) == pytest.approx(float(mean), abs=1e-6)
     assert float(less) < float(variance)
     assert math.isfinite(float(surrogate.observed_means().max()))
     assert surrogate.with_pending([], []) is surrogate
-    joint_mean, K = after.joint_posterior([(subspace, place)])
+    joint_mean, K = after.joint_posterior([(subspace, point)])
     assert float(joint_mean) == pytest.approx(float(same))
     assert float(K) == pytest.approx(float(less))

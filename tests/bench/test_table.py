@@ -333,8 +333,8 @@ def test_cells_of_another_batch_are_not_those_of_the_plan(tmp_path: Path) -> Non
 
 
 def test_regrets_do_not_depend_on_the_methods_that_are_shown(tmp_path: Path) -> None:
-    places = ((A, 2.0), ("gp", 3.0), (R, 6.0), ("tpe", 1.0))
-    write_cells(tmp_path, [record(("p", m, 0), [9.0, 8.0, v]) for m, v in places])
+    values = ((A, 2.0), ("gp", 3.0), (R, 6.0), ("tpe", 1.0))
+    write_cells(tmp_path, [record(("p", m, 0), [9.0, 8.0, v]) for m, v in values])
     whole = make_table(load_results(tmp_path))
     table = make_table(load_results(tmp_path, [A, "gp"]))
     assert table["methods"] == [A, "gp"]

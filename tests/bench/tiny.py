@@ -80,7 +80,7 @@ class Nearby(Method):
         subspace = self.space.subspace(best.subspace)
         x = subspace.encode(best.config)
         moves = task.rng.normal(0, self.step, size=(task.n, len(x)))
-        return [Suggestion(subspace.decode(place)) for place in subspace.snap(x + moves)]
+        return [Suggestion(subspace.decode(point)) for point in subspace.snap(x + moves)]
 
 
 class Failing(RandomSearch):

@@ -31,9 +31,9 @@ def main() -> int:
     console = Console()
     total = Audit()
     with contextlib.ExitStack() as stack:
-        place = chosen.keep or stack.enter_context(tempfile.TemporaryDirectory(prefix="nasbo-"))
+        root = chosen.keep or stack.enter_context(tempfile.TemporaryDirectory(prefix="nasbo-"))
         if chosen.only in (None, "disk"):
-            found = fill_disk(Path(place) / "disk", 0, 60)
+            found = fill_disk(Path(root) / "disk", 0, 60)
             console.print(f"disk: {dict(found.faults)}, clean: {found.is_clean}")
             total += found
         if chosen.only in (None, "drivers"):
@@ -42,13 +42,13 @@ def main() -> int:
                 if n_kills >= wanted:  # a sweep may come to its end before its last kill
                     break
                 found = kill_drivers(
-                    Path(place) / f"d{seed}", seed, chosen.driver_kills, 36, "attnbo"
+                    Path(root) / f"d{seed}", seed, chosen.driver_kills, 36, "attnbo"
                 )
                 console.print(f"seed {seed}: {dict(found.faults)}, clean: {found.is_clean}")
                 n_kills += sum(n for kind, n in found.faults.items() if kind.startswith("driver"))
                 total += found
         if chosen.only in (None, "nodes"):
-            found, delays = break_nodes(Path(place) / "nodes", 0, chosen.node_faults, 240)
+            found, delays = break_nodes(Path(root) / "nodes", 0, chosen.node_faults, 240)
             console.print(f"nodes: {dict(found.faults)}, clean: {found.is_clean}")
             console.print(f"from fault to requeue: {describe(delays)}")
             total += found

@@ -39,7 +39,7 @@ class LocalCluster:
             initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False}
         )
         self.nodes: list[Any] = []
-        self._places: list[str] = []
+        self._folders: list[str] = []
         for _ in range(n_nodes):
             self.add()
 
@@ -49,8 +49,8 @@ class LocalCluster:
 
     def add(self) -> None:
         """One more, with files of its own: else it would unpack shipped code under the others."""
-        self._places.append(tempfile.mkdtemp(prefix="nb"))
-        node = self._cluster.add_node(num_cpus=2, temp_dir=self._places[-1])
+        self._folders.append(tempfile.mkdtemp(prefix="nb"))
+        node = self._cluster.add_node(num_cpus=2, temp_dir=self._folders[-1])
         self.nodes.append(node)
 
     def kill(self, node: Any) -> None:
@@ -69,8 +69,8 @@ class LocalCluster:
 
     def shutdown(self) -> None:
         self._cluster.shutdown()
-        for place in self._places:
-            shutil.rmtree(place, ignore_errors=True)
+        for folder in self._folders:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _raylet(node: Any) -> int:

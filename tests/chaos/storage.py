@@ -11,12 +11,12 @@ from tests.chaos.audit import Audit, Witness, audit
 from tests.chaos.drivers import drive, uninterrupted
 
 
-def fill_disk(place: Path, seed: int, n_trials: int) -> Audit:
+def fill_disk(disk: Path, seed: int, n_trials: int) -> Audit:
     """One sweep on a small file system of its own; mounting one needs root."""
-    place.mkdir(parents=True, exist_ok=True)
-    _mount(place, "size=256k")
-    folder = place / "sweep"
-    log = place.parent / f"{place.name}.log"
+    disk.mkdir(parents=True, exist_ok=True)
+    _mount(disk, "size=256k")
+    folder = disk / "sweep"
+    log = disk.parent / f"{disk.name}.log"
     try:
         sweep = Sweep(
             space="simulation", trainer="tests.chaos.trainer:train", method="random", slots=3,
@@ -30,14 +30,14 @@ def fill_disk(place: Path, seed: int, n_trials: int) -> Audit:
         if code != 3 or "No space left on device" not in log.read_text():
             raise RuntimeError(f"a full disk ended the sweep with {code}: see {log}")
         found.faults["disk full"] += 1
-        _mount(place, "remount,size=64m")
+        _mount(disk, "remount,size=64m")
         if drive(folder, log=log).wait(timeout=300) != 0:
             raise RuntimeError(f"the sweep could not be resumed: see {log}")
         return found + audit(witness, n_trials, uninterrupted(seed, n_trials, "random"))
     finally:
-        subprocess.run(["umount", "-l", str(place)], check=True)
+        subprocess.run(["umount", "-l", str(disk)], check=True)
 
 
-def _mount(place: Path, options: str) -> None:
-    command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(place)]
+def _mount(disk: Path, options: str) -> None:
+    command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(disk)]
     subprocess.run(command, check=True)

@@ -89,8 +89,8 @@ class Hosts:
         self, log: Path, role: str, *options: str, **variables: str
     ) -> subprocess.Popen[bytes]:
         self._temporary.append(tempfile.TemporaryDirectory(prefix="nr"))
-        place = self._temporary[-1].name
-        own = ["--block", f"--temp-dir={place}", "--object-store-memory=80000000"]
+        folder = self._temporary[-1].name
+        own = ["--block", f"--temp-dir={folder}", "--object-store-memory=80000000"]
         own.append(f"--dashboard-agent-listen-port={free_port()}")  # another Ray may have Ray's own
         with log.open("ab") as words:
             return subprocess.Popen(

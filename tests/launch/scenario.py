@@ -53,17 +53,17 @@ class Figures:
 class Scenario:
     """One cluster and one sweep on it."""
 
-    def __init__(self, place: Path, n_trials: int, seconds: tuple[float, float]) -> None:
-        self.home, self.n_trials = place / "home", n_trials
+    def __init__(self, root: Path, n_trials: int, seconds: tuple[float, float]) -> None:
+        self.home, self.n_trials = root / "home", n_trials
         self.home.mkdir()
         (self.home / "my_own_trainer.py").write_text(TRAINER)
         space = f"seconds: {{type: float, range: [{seconds[0]}, {seconds[1]}]}}\n"
         (self.home / "my_space.yaml").write_text(space)
         (self.home / "sweep.yaml").write_text(SWEEP.replace("trials: 6", f"trials: {n_trials}"))
-        self.folder = place / "shared" / "s"
+        self.folder = root / "shared" / "s"
         self.capacity: list[tuple[float, int]] = []
-        (place / "cluster").mkdir()
-        self.hosts = Hosts(place / "cluster", {"NASBO_STATE": str(place / "state")})
+        (root / "cluster").mkdir()
+        self.hosts = Hosts(root / "cluster", {"NASBO_STATE": str(root / "state")})
 
     def add(self, name: str, *options: str, **variables: str) -> float:
         own = (f"--num-gpus={GPUS}", "--num-cpus=2")
@@ -130,9 +130,9 @@ class Scenario:
         self.hosts.shutdown()
 
 
-def play(place: Path, n_trials: int, seconds: tuple[float, float]) -> Figures:
+def play(root: Path, n_trials: int, seconds: tuple[float, float]) -> Figures:
     """Two hosts; a third joins when trials run; one of the first dies; the sweep finishes."""
-    scenario = Scenario(place, n_trials, seconds)
+    scenario = Scenario(root, n_trials, seconds)
     try:
         scenario.add("a")
         scenario.add("b")

@@ -33,7 +33,7 @@ def test_the_shipped_cluster_fits(
     assert "needs -v image=" in capsys.readouterr().err
 
 
-def test_every_kind_of_mistake_is_named_with_its_place(cluster: dict[str, Any]) -> None:
+def test_every_kind_of_mistake_is_named_with_its_path(cluster: dict[str, Any]) -> None:
     wrong = copy.deepcopy(cluster)
     spec = wrong["spec"]
     spec["rayVersoin"] = "2.60.0"

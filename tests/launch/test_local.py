@@ -21,8 +21,8 @@ from nasbo.launch.local import LocalLauncher, _born
 from nasbo.launch.order import Order
 from nasbo.launch.programs import run
 from nasbo.launch.records import Record
+from nasbo.storage.location import is_url
 from nasbo.storage.mirror import mirror_folder
-from nasbo.storage.place import is_url
 from nasbo.sweeps.folder import SweepFolder
 from nasbo.sweeps.settings import Sweep
 
@@ -96,8 +96,8 @@ class Scripted(Order):
 def scripted(home: Path, script: str, folder: str = "runs/a") -> Scripted:
     sweep = Sweep(space="my_space.yaml", trainer="my_own_trainer:train")
     env = {"PYTHONPATH": ROOT}
-    place = folder if is_url(folder) else str(home / folder)
-    return Scripted(script, place, sweep, home, env=env)
+    path = folder if is_url(folder) else str(home / folder)
+    return Scripted(script, path, sweep, home, env=env)
 
 
 def test_a_driver_that_refuses_gives_its_words(home: Path) -> None:
@@ -126,8 +126,8 @@ def test_a_launch_returns_when_the_driver_writes(
     home: Path, monkeypatch: pytest.MonkeyPatch, folder: str
 ) -> None:
     monkeypatch.setenv("NASBO_CACHE", str(home / "cache"))
-    place = mirror_folder(folder) if is_url(folder) else home / folder
-    launcher, journal = LocalLauncher(), str(place / "journal.jsonl")
+    path = mirror_folder(folder) if is_url(folder) else home / folder
+    launcher, journal = LocalLauncher(), str(path / "journal.jsonl")
     order = scripted(home, HOLDS.format(journal=journal, refuses=False), folder)
     record = launcher.submit(order, print)
     try:

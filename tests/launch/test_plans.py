@@ -86,11 +86,11 @@ def test_slurm_gets_its_values_as_they_are_written(home: Path) -> None:
     )
     text = {"time": "12:00:00", "account": "0123", "partition": "on"}
     pairs = ("-v", "time_limit=12:00:00", "-v", "account=0123", "-v", "partition=on")
-    place = ("sweep.yaml", "--on", "slurm", "--dir", "/shared/a")
+    options = ("sweep.yaml", "--on", "slurm", "--dir", "/shared/a")
     for given in (pairs, ("--values", "mine.yaml")):
-        words = shlex.split(dry_run(*place, *given).replace("\\\n", ""))
+        words = shlex.split(dry_run(*options, *given).replace("\\\n", ""))
         assert {f"--{name}={value}" for name, value in text.items()} <= set(words)
-    words = shlex.split(dry_run(*place, "-v", "signal_s=", "-v", "gpus_per_node=a100:4"))
+    words = shlex.split(dry_run(*options, "-v", "signal_s=", "-v", "gpus_per_node=a100:4"))
     assert "--gpus-per-node=a100:4" in words
     assert "None" not in " ".join(words)
     assert "--signal=" not in " ".join(words)  # the script has its own
@@ -217,16 +217,16 @@ def test_a_warm_start_means_the_same_everywhere(home: Path, from_file: bool) -> 
 
 
 def test_a_warm_start_that_only_the_cluster_sees_is_left_to_it(home: Path) -> None:
-    for place in ("/shared/runs/first", "s3://bucket/runs/first"):
-        text = dry_run("sweep.yaml", "--on", "auto", "--warm-start", place)
-        assert f"--warm-start {place}" in " ".join(text.split())
+    for folder in ("/shared/runs/first", "s3://bucket/runs/first"):
+        text = dry_run("sweep.yaml", "--on", "auto", "--warm-start", folder)
+        assert f"--warm-start {folder}" in " ".join(text.split())
 
 
 def test_another_sweep_in_the_folder_is_refused(home: Path) -> None:
     folder = held(home / "runs" / "a", home)
-    place = ("sweep.yaml", "--on", "slurm", "--dir", "runs/a")
-    dry_run(*place, "--trials", "99")
-    text = dry_run(*place, "--method", "evolution", code=2)
+    options = ("sweep.yaml", "--on", "slurm", "--dir", "runs/a")
+    dry_run(*options, "--trials", "99")
+    text = dry_run(*options, "--method", "evolution", code=2)
     assert f"{folder} holds a sweep with method = 'random', not 'evolution'" in text
 
 

@@ -87,7 +87,7 @@ def test_ray_up_installs_what_it_brought_along(name: str) -> None:
     config = yaml.safe_load((RECIPES / "ray_up" / f"{name}.yaml").read_text())
     mounts, commands = config["file_mounts"], config["setup_commands"]
     assert {"dist", "requirements.lock"} <= set(mounts.values())
-    remote = {local: place for place, local in mounts.items()}
+    remote = {local: path for path, local in mounts.items()}
     packages, own = (command for command in commands if " install " in command)
     assert packages.endswith(f"-r {remote['requirements.lock']}")
     assert own.endswith(

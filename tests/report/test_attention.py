@@ -31,10 +31,10 @@ def test_blocks_attend_to_each_other(folder: Path) -> None:
     (one,) = attention_maps(history_of(folder), "attnbo")
     assert one.kind == "units"
     assert one.title.startswith("7 units: conv_op, expand_ratio")
-    assert one.labels == tuple(f"nums_block[{place}]" for place in range(1, 8))
-    for place, row in enumerate(one.weights):
+    assert one.labels == tuple(f"nums_block[{index}]" for index in range(1, 8))
+    for index, row in enumerate(one.weights):
         assert sum(row) == pytest.approx(1.0)
-        assert max(row) == row[place]
+        assert max(row) == row[index]
 
 
 def test_what_is_shared_was_learned(tmp_path: Path) -> None:

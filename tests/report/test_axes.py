@@ -66,7 +66,7 @@ def test_limits_leave_room_and_are_never_equal() -> None:
 
 
 def test_terrible_values_do_not_squeeze_the_good_ones() -> None:
-    values = [0.1 * place for place in range(10)]
+    values = [0.1 * index for index in range(10)]
     low, high = value_limits([*values, 1e6], "min")
     assert low < 0
     assert high < 10

@@ -67,7 +67,7 @@ def test_normal_errors_are_covered_as_they_should() -> None:
 
 def test_rank_correlation_of_order_and_of_constants() -> None:
     def correlation(values: list[float]) -> float:
-        pairs = [(_info(float(place)), value) for place, value in enumerate(values)]
+        pairs = [(_info(float(index)), value) for index, value in enumerate(values)]
         return rank_correlation(predictions(_history(pairs, "max")))
 
     assert correlation([1.0, 10.0, 100.0]) == pytest.approx(1.0)
@@ -138,3 +138,14 @@ def test_the_page_gives_no_shares_of_four_results(tmp_path: Path) -> None:
     caption = _caption(tmp_path / "few", 12)
     assert "%" not in caption
     assert "too few" in caption
+
+
+def test_what_the_axes_do_not_reach_is_said(tmp_path: Path) -> None:
+    study = open_study(make_folder(tmp_path / "s", 24, "svm"))
+    assert "beyond the axis" not in draw_calibration(study).caption
+    last = predictions(study.history)[-1].trial
+    assert study.mode == "max"
+    last.info["predicted"], last.info["predicted_low"] = -1e6, -2e6
+    caption = draw_calibration(study).caption
+    assert "1 worse value lies beyond the axis and is drawn at its end." in caption
+    assert "1 interval reaches beyond the axis." in caption

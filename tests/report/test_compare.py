@@ -27,9 +27,9 @@ WITHOUT_NETWORKS = [name for name in PANELS if name != "architectures"]
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    place = tmp_path_factory.mktemp("compare")
+    root = tmp_path_factory.mktemp("compare")
     return [
-        make_folder(place / f"{method}{seed}", 12 + 4 * seed, "svm", method=method, seed=seed)
+        make_folder(root / f"{method}{seed}", 12 + 4 * seed, "svm", method=method, seed=seed)
         for method in ("attnbo", "random")
         for seed in (0, 1)
     ]
@@ -135,11 +135,11 @@ def test_spaces_of_one_name_are_told_apart(folders: list[Path], tmp_path: Path) 
     assert "differ in space: " in make_comparison(studies).warning
 
 
-def _one_subspace(folder: Path, place: int, n: int) -> Study:
+def _one_subspace(folder: Path, index: int, n: int) -> Study:
     """A sweep that never left one subspace."""
     create_folder(folder, make_sweep({"space": "svm", "trainer": "own:train", "mode": "max"}))
     with Search("svm", "random", "max", journal=folder / JOURNAL_FILE) as search:
-        subspace = search.space.subspace(place)
+        subspace = search.space.subspace(index)
         rows = [Suggestion(subspace.decode([at / n] * 9)) for at in range(n)]
         for trial in search.add_round(rows, 1.0):
             search.tell(trial, 0.1 * trial.id)
@@ -147,7 +147,7 @@ def _one_subspace(folder: Path, place: int, n: int) -> Study:
 
 
 def test_shares_are_of_all_subspaces_that_any_sweep_visited(tmp_path: Path) -> None:
-    studies = [_one_subspace(tmp_path / str(place), place, 4 + place) for place in (0, 1, 2)]
+    studies = [_one_subspace(tmp_path / str(index), index, 4 + index) for index in (0, 1, 2)]
     page = make_comparison(studies)
     (drawing,) = (one.drawing for one in page.figures if one.name == "subspace-shares")
     assert drawing is not None

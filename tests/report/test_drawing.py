@@ -88,7 +88,7 @@ def test_png_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 def test_legend_stays_in_its_room() -> None:
-    shapes = legend([(f"entry number {place}", "c1") for place in range(9)], 10, 20, 400)
+    shapes = legend([(f"entry number {index}", "c1") for index in range(9)], 10, 20, 400)
     boxes = [shape for shape in shapes if isinstance(shape, Box)]
     assert len(boxes) == 9
     assert max(box.x for box in boxes) < 410 - 100

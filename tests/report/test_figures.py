@@ -60,17 +60,17 @@ def test_every_figure_has_its_name_words_and_content(study: Study, name: str) ->
 def test_marks_stay_inside_the_drawing(study: Study, name: str) -> None:
     drawing = _drawing(study, name)
     for shape in drawing.shapes:
-        places: list[tuple[float, float]] = []
+        points: list[tuple[float, float]] = []
         if isinstance(shape, Line):
-            places += shape.points
+            points += shape.points
         elif isinstance(shape, Box):
-            places += [(shape.x, shape.y), (shape.x + shape.width, shape.y + shape.height)]
+            points += [(shape.x, shape.y), (shape.x + shape.width, shape.y + shape.height)]
         elif isinstance(shape, Heat):
             far = len(shape.values) * shape.cell
-            places += [(shape.x, shape.y), (shape.x + far, shape.y + far)]
+            points += [(shape.x, shape.y), (shape.x + far, shape.y + far)]
         else:
-            places.append((shape.x, shape.y))
-        for x, y in places:
+            points.append((shape.x, shape.y))
+        for x, y in points:
             assert -1 <= x <= drawing.width + 1, shape
             assert -1 <= y <= drawing.height + 1, shape
 

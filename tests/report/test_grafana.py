@@ -48,9 +48,9 @@ def test_panels_have_numbers_of_their_own_and_do_not_overlap() -> None:
     assert all(panel["id"] in OWN_IDS for panel in panels)
     cells = [
         (x, y)
-        for place in (panel["gridPos"] for panel in panels)
-        for x in range(place["x"], place["x"] + place["w"])
-        for y in range(place["y"], place["y"] + place["h"])
+        for position in (panel["gridPos"] for panel in panels)
+        for x in range(position["x"], position["x"] + position["w"])
+        for y in range(position["y"], position["y"] + position["h"])
     ]
     assert len(cells) == len(set(cells))
     assert max(x for x, _ in cells) == 23

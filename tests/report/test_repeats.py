@@ -8,7 +8,7 @@ import pytest
 
 from nasbo.report.attention import best_per_subspace
 from nasbo.report.study import open_study
-from nasbo.report.watch import places
+from nasbo.report.watch import tallies
 from nasbo.report.write import FIGURES, write_report
 from nasbo.search import Search
 from nasbo.storage.mirror import JOURNAL_FILE
@@ -35,7 +35,7 @@ def test_a_config_counts_once(folder: Path) -> None:
     best = study.ranked[0]
     assert best.value == pytest.approx((best.values[0] + 2e9) / 3)
     assert max(study.values) < 1e9
-    assert sum(place.n_trials for place in places(study.history)) == 10
+    assert sum(tally.n_trials for tally in tallies(study.history)) == 10
     assert best_per_subspace(study.history)[0].id == best.id
 
 

@@ -38,9 +38,9 @@ def _hparams(folder: Path) -> dict[str, Any]:
 
 def test_curve_table_and_maps(folder: Path, tmp_path: Path) -> None:
     history = history_of(folder)
-    place = write_tensorboard(tmp_path, history, "val_accuracy")
-    assert place == tmp_path / "tensorboard"
-    found = _read(place)
+    folder = write_tensorboard(tmp_path, history, "val_accuracy")
+    assert folder == tmp_path / "tensorboard"
+    found = _read(folder)
     curve = [(event.step, event.value) for event in found.Scalars("best/val_accuracy")]
     assert [step for step, _ in curve] == list(range(1, 25))
     assert [value for _, value in curve] == pytest.approx(history.best_so_far())
@@ -49,7 +49,7 @@ def test_curve_table_and_maps(folder: Path, tmp_path: Path) -> None:
     (image,) = found.Images(maps[0])
     assert image.step == len(history.rounds) - 1
     assert image.width > 300
-    runs = sorted((place / "trials").iterdir())
+    runs = sorted((folder / "trials").iterdir())
     assert len(runs) == 24
     assert len([run for run in runs if "_hparams_/session_start_info" in _metadata(run)]) == 22
     trial = history.trials[int(runs[3].name)]

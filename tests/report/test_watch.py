@@ -23,8 +23,8 @@ from nasbo.report.watch import (
     SweepFollower,
     draw_status,
     ei_shares,
-    places,
     recent_busy_share,
+    tallies,
     watch,
 )
 from nasbo.search import Search
@@ -110,12 +110,12 @@ def test_followed_history_is_the_replayed_one(tmp_path: Path) -> None:
     assert len(follower.refresh().history.trials) == 4
 
 
-def test_places_count_trials_failures_and_the_best(folder: Path) -> None:
+def test_tallies_count_trials_failures_and_the_best(folder: Path) -> None:
     history = history_of(folder)
-    found = places(history)
-    assert sum(place.n_trials for place in found) == 24
-    assert sum(place.n_failed for place in found) == 2
-    assert max(place.best or 0.0 for place in found) == (history.best and history.best.value)
+    found = tallies(history)
+    assert sum(tally.n_trials for tally in found) == 24
+    assert sum(tally.n_failed for tally in found) == 2
+    assert max(tally.best or 0.0 for tally in found) == (history.best and history.best.value)
     assert [p.n_trials for p in found] == sorted((p.n_trials for p in found), reverse=True)
 
 
@@ -127,11 +127,11 @@ def test_ei_shares_are_those_of_the_last_model_round() -> None:
         search.add_round(
             [
                 Suggestion(
-                    search.space.subspace(place).decode([0.5] * 9),
+                    search.space.subspace(index).decode([0.5] * 9),
                     "model" if score is not None else "fallback",
                     {"log_ei": score} if score is not None else {},
                 )
-                for place, score in enumerate(scores)
+                for index, score in enumerate(scores)
             ],
             1.0,
         )

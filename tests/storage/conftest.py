@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nasbo.storage.place import Place
+from nasbo.storage.location import Location
 
 
 @pytest.fixture
@@ -17,5 +17,5 @@ def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.fixture
-def place(url: str) -> Place:
-    return Place(url)
+def location(url: str) -> Location:
+    return Location(url)

@@ -12,7 +12,7 @@ from typing import Any
 from nasbo.errors import JournalError
 from nasbo.storage.conditional import VersionedObject
 from nasbo.storage.lease import Lease
-from nasbo.storage.place import Place
+from nasbo.storage.location import Location
 
 ROUNDS = 10
 N_PROCESSES = 3
@@ -20,8 +20,8 @@ STALL_S = 1.0
 TIMEOUT_S = 120
 
 
-class SlowPlace(Place):
-    """A place whose first write stalls, as on a slow network: what was read before may be old."""
+class SlowLocation(Location):
+    """Its first write stalls, as on a slow network: what was read before may be old."""
 
     def __init__(self, url: str, stall_s: float) -> None:
         super().__init__(url)
@@ -74,9 +74,9 @@ def _run(
     stalls, won = random.Random(seed), []
     try:
         for number in range(rounds):
-            place = SlowPlace(f"{url}/{number}", stalls.choice((0.0, STALL_S)) * (number % 2))
+            location = SlowLocation(f"{url}/{number}", stalls.choice((0.0, STALL_S)) * (number % 2))
             barrier.wait(TIMEOUT_S)
-            lease = _take(place, lease_s)
+            lease = _take(location, lease_s)
             barrier.wait(TIMEOUT_S)
             if lease is not None:
                 won.append(number)
@@ -88,9 +88,9 @@ def _run(
         winners.put(won)
 
 
-def _take(place: Place, lease_s: float) -> Lease | None:
+def _take(location: Location, lease_s: float) -> Lease | None:
     try:
-        lease = Lease(place, lease_s=lease_s)
+        lease = Lease(location, lease_s=lease_s)
         lease.confirm()
     except JournalError as error:
         if "is being written by process" not in str(error):

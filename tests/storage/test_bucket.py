@@ -12,7 +12,7 @@ import pytest
 from nasbo.errors import JournalError, SweepError
 from nasbo.storage.conditional import ChangedError
 from nasbo.storage.lease import Lease
-from nasbo.storage.place import Place
+from nasbo.storage.location import Location
 from tests.storage.object_server import ObjectServer
 
 
@@ -45,7 +45,7 @@ def url_of(scheme: str, server: ObjectServer) -> str:
 def test_an_object_is_created_once_and_replaced_if_unchanged(
     server: ObjectServer, scheme: str
 ) -> None:
-    target = Place(url_of(scheme, server)).versioned("lease.json")
+    target = Location(url_of(scheme, server)).versioned("lease.json")
     assert target.read() is None
     first = target.write(b"1", None)
     with pytest.raises(ChangedError):
@@ -74,12 +74,12 @@ def test_a_store_without_conditional_writes_is_named(
     server.manner = manner
     begin = time.monotonic()
     with pytest.raises(JournalError, match=f"(?s)must support conditional writes .* but {reason}"):
-        Lease(Place("s3://bucket/runs/first"))
+        Lease(Location("s3://bucket/runs/first"))
     assert time.monotonic() - begin < 15
 
 
 def test_a_server_that_is_gone_is_an_error_that_can_be_read(server: ObjectServer) -> None:
-    target = Place("s3://bucket/runs/first").versioned("lease.json")
+    target = Location("s3://bucket/runs/first").versioned("lease.json")
     server.shutdown()
     server.server_close()
     with pytest.raises(OSError, match=r"lease\.json") as caught:
@@ -94,13 +94,13 @@ def test_keys_come_from_the_url_the_environment_or_the_profile(
     names = ("default", "from-file"), ("other", "from-profile")
     (tmp_path / "credentials").write_text("".join(keys.format(*name) for name in names))
     url = "s3://from-url:secret@bucket/a?region=us-east-1&scheme=http&endpoint_override="
-    Place(url + server.address).versioned("1").write(b"", None)
-    Place("s3://bucket/a").versioned("2").write(b"", None)
+    Location(url + server.address).versioned("1").write(b"", None)
+    Location("s3://bucket/a").versioned("2").write(b"", None)
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
-    Place("s3://bucket/a").versioned("3").write(b"", None)
+    Location("s3://bucket/a").versioned("3").write(b"", None)
     monkeypatch.setenv("AWS_PROFILE", "other")
-    Place("s3://bucket/a").versioned("4").write(b"", None)
+    Location("s3://bucket/a").versioned("4").write(b"", None)
     assert server.signers == ["from-url", "from-environment", "from-file", "from-profile"]
 
 
@@ -110,7 +110,7 @@ def test_a_profile_without_keys_says_how_to_get_them(
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     (tmp_path / "config").write_text("[default]\nsso_session = work\n")
     with pytest.raises(SweepError, match=r"'sso_session' instead of keys.*export-credentials"):
-        Place("s3://bucket/a").versioned("lease.json")
+        Location("s3://bucket/a").versioned("lease.json")
     (tmp_path / "config").write_text("no section\n")
     with pytest.raises(SweepError, match="s3://bucket/a: cannot be used"):
-        Place("s3://bucket/a").versioned("lease.json")
+        Location("s3://bucket/a").versioned("lease.json")

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import io
+import shutil
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from rich.console import Console
 
 from nasbo.errors import SweepError
+from nasbo.history import Objectives
+from nasbo.history.journal import read_events
 from nasbo.search import Search
 from nasbo.space import load_space
 from nasbo.start import plan_sweep
@@ -18,6 +23,7 @@ from nasbo.storage.mirror import JOURNAL_FILE
 from nasbo.sweeps.folder import create_folder
 from nasbo.sweeps.past import read_past
 from nasbo.sweeps.settings import Sweep
+from nasbo.tune.run import _warm_start
 
 TRAINER = "tests.tune.toy:simulation"
 SPACE = load_space("simulation")
@@ -36,8 +42,8 @@ def past(folder: Path, **settings: Any) -> Sweep:
 def test_results_of_an_equal_sweep_are_taken_over_without_a_word(tmp_path: Path) -> None:
     found = read_past(past(tmp_path / "a"), SPACE)
     assert sorted(value for _, value in found.results) == [0.0, 1.0, 2.0, 3.0]
-    assert found.remarks == []
-    assert read_past(Sweep("simulation", TRAINER), SPACE).results == []
+    assert not found.remarks
+    assert read_past(Sweep("simulation", TRAINER), SPACE).results == ()
 
 
 @pytest.mark.parametrize(
@@ -112,7 +118,7 @@ def test_results_of_another_trainer_are_never_the_best(tmp_path: Path) -> None:
     assert "do not count as results of this sweep" in found.remarks[-1]
     search = Search("simulation", "random")
     for config, value in found.results:
-        search.observe(config, value, found.name or "", found.is_comparable)
+        search.observe(config, value, "a", found.is_comparable)
     assert search.history.best is None
     assert not search.history.has_own_result
     assert len(search.history.rows()) == 4, "the surrogate learns from them"
@@ -128,3 +134,44 @@ def test_failed_trials_that_are_not_taken_over_are_told(tmp_path: Path) -> None:
         for trial in search.ask(2):
             search.tell(trial, error="crashed")
     assert "2 trials that failed are not taken over" in read_past(sweep, SPACE).remarks[0]
+
+
+def test_a_history_knows_its_past_when_the_folder_is_gone(tmp_path: Path) -> None:
+    sweep = past(tmp_path / "a")
+    other = load_space("simulation").to_dict()
+    journal, digest = tmp_path / "b.jsonl", ""
+    for is_gone in (False, True):
+        with Search("simulation", "random", journal=journal) as search:
+            if is_gone:
+                shutil.rmtree(tmp_path / "a")
+            else:
+                digest = sha256((tmp_path / "a" / JOURNAL_FILE).read_bytes()).hexdigest()
+                _warm_start(search, sweep)
+                _warm_start(search, sweep)
+                search.observe(SPACE.sample(np.random.default_rng(7)), 9.0)
+            for view in (search.history, search.history.snapshot()):
+                (found,) = view.past
+                assert (found.name, found.digest) == (str(tmp_path / "a"), digest)
+                assert found.space.to_dict() == other
+                assert found.objectives == Objectives.of("min", "loss")
+                assert [trial.value for trial in found.trials] == [0.0, 1.0, 2.0, 3.0]
+    assert sum(line["event"] == "past" for line in read_events(journal)) == 1
+
+
+def test_a_past_that_went_on_before_the_sweep_began_is_noted_anew(tmp_path: Path) -> None:
+    sweep, search = past(tmp_path / "a"), Search("simulation", "random")
+    _warm_start(search, sweep)
+    (before,) = search.history.past
+    with Search("simulation", "random", journal=tmp_path / "a" / JOURNAL_FILE) as other:
+        (trial,) = other.ask(1)
+        other.tell(trial, 4.0)
+    _warm_start(search, sweep)
+    (now,) = search.history.past
+    assert now.digest != before.digest
+    assert len(now.trials) == 5
+
+
+def test_a_search_that_takes_nothing_in_has_no_past() -> None:
+    search = Search("simulation", "random")
+    _warm_start(search, Sweep("simulation", TRAINER))
+    assert search.history.past == ()

@@ -93,9 +93,9 @@ class Slurm:
         key = self.folder / "munge.key"
         key.write_bytes(os.urandom(128))
         key.chmod(0o400)
-        place = str(self.folder)
-        own = [f"--{name}-file={place}/munge.{name}" for name in ("key", "log", "pid", "seed")]
-        self._start("munged", "--foreground", "--force", f"--socket={place}/munge.socket", *own)
+        folder = str(self.folder)
+        own = [f"--{name}-file={folder}/munge.{name}" for name in ("key", "log", "pid", "seed")]
+        self._start("munged", "--foreground", "--force", f"--socket={folder}/munge.socket", *own)
         self._wait_for(lambda: (self.folder / "munge.socket").exists(), "munged")
         self._start("slurmctld", "-D", "-f", str(self.config))
         # /tmp/ray is where Ray notes the address of the cluster on a machine: not on this one.

@@ -76,7 +76,7 @@ def test_colours_follow_the_scheme(
 
 
 def _rgb(color: str) -> str:
-    parts = (str(int(color[place : place + 2], 16)) for place in (1, 3, 5))
+    parts = (str(int(color[start : start + 2], 16)) for start in (1, 3, 5))
     return f"rgb({', '.join(parts)})"
 
 
@@ -92,7 +92,7 @@ def _contrast(one: str, other: str) -> float:
 
 
 def _luminance(color: str) -> float:
-    parts = [int(color[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    parts = [int(color[start : start + 2], 16) / 255 for start in (1, 3, 5)]
     linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 

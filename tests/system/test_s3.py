@@ -18,8 +18,8 @@ import pytest
 
 from nasbo.history.journal import read_events
 from nasbo.storage.lease import NAME as LEASE_FILE
+from nasbo.storage.location import Location
 from nasbo.storage.mirror import JOURNAL_FILE, open_mirror, pull
-from nasbo.storage.place import Place
 from nasbo.sweeps.folder import SweepFolder
 from tests.launch.hosts import ROOT
 from tests.storage.race import race
@@ -91,8 +91,8 @@ def test_killed_three_times_nothing_acknowledged_is_lost(
     assert {trial.state for trial in history.trials} == {"finished"}
     ends = Counter(e["run"] for e in read_events(mirror / JOURNAL_FILE) if e["event"] == "ended")
     assert set(ends.values()) == {1}
-    check_checkpoints(Place(url))
-    stored = Place(url).sizes("")
+    check_checkpoints(Location(url))
+    stored = Location(url).sizes("")
     assert {"sweep.yaml", "space.yaml", "best_so_far.png"} <= set(stored)
 
 
@@ -107,10 +107,10 @@ def look(mirror: Path, seen: dict[int, Any]) -> dict[int, Any]:
     return now
 
 
-def check_checkpoints(place: Place) -> None:
+def check_checkpoints(location: Location) -> None:
     """No trial began again although its checkpoint was in the bucket."""
     for number in range(N_TRIALS):
-        log = place.read(f"trials/{number:05d}/steps.txt")
+        log = location.read(f"trials/{number:05d}/steps.txt")
         assert log is not None
         saved = -1
         for line in log.decode().splitlines():
@@ -145,5 +145,5 @@ def test_of_drivers_that_wait_for_a_dead_one_one_may_write(server: BucketServer)
     gone = {"id": "x", "host": "elsewhere", "process": 1, "epoch": 3, "beat": 9, "time": 0}
     n_races = N_RACES // 6
     for number in range(n_races):
-        Place(server.url(f"waits/{number}")).write(LEASE_FILE, json.dumps(gone).encode())
+        Location(server.url(f"waits/{number}")).write(LEASE_FILE, json.dumps(gone).encode())
     assert race(server.url("waits"), n_races, lease_s=2) == [1] * n_races

@@ -20,8 +20,8 @@ RAY = Path(sys.executable).with_name("ray")
 @contextmanager
 def started_head(settings: Mapping[str, str]) -> Iterator[str]:
     """The address of a head that is started with these variables, as long as the block lasts."""
-    port, place = _free_port(), tempfile.mkdtemp(prefix="nb")
-    command = [RAY, "start", "--head", "--block", f"--port={port}", f"--temp-dir={place}"]
+    port, folder = _free_port(), tempfile.mkdtemp(prefix="nb")
+    command = [RAY, "start", "--head", "--block", f"--port={port}", f"--temp-dir={folder}"]
     command += ["--num-cpus=1", "--include-dashboard=false", "--disable-usage-stats"]
     ports = ("ray-client-server-port", "dashboard-agent-listen-port")
     command += [f"--{name}={_free_port()}" for name in ports]
@@ -36,7 +36,7 @@ def started_head(settings: Mapping[str, str]) -> Iterator[str]:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-        shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _free_port() -> int:

@@ -1,4 +1,4 @@
-"""Clusters that run already, with a token and without one, and places where nobody is."""
+"""Clusters that run already, with a token and without one, and addresses where nobody is."""
 
 from __future__ import annotations
 

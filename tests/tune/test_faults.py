@@ -14,6 +14,7 @@ from nasbo.search.retries import RetryPolicy
 from nasbo.storage.mirror import open_mirror
 from nasbo.sweeps.folder import SweepFolder
 from nasbo.sweeps.policies import prune_checkpoints
+from nasbo.sweeps.settings import Sweep
 from nasbo.sweeps.status import status
 from nasbo.tune.endings import LAST_TIMEOUT_FILE, cause_of_loss
 from nasbo.tune.sweep_search import SweepSearch
@@ -196,7 +197,7 @@ def test_an_attempt_begins_without_the_timeout_of_the_one_before(tmp_path: Path)
     file = trial_folder(tmp_path, 3) / TIMEOUT_FILE
     file.parent.mkdir(parents=True)
     file.write_text("Timeout!")
-    TuneSession(TrialTask(str(tmp_path), "own:train", "loss", 0), 3)
+    TuneSession(TrialTask(str(tmp_path), Sweep("simulation", "own:train")), 3)
     assert not file.exists()
 
 

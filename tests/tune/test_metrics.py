@@ -38,11 +38,11 @@ def _measured(search: Search, slots: int = 4) -> dict[str, dict[str, float]]:
 
 def _told() -> Search:
     search = Search("svm", method="random", mode="max")
-    places = [search.space.subspace(place) for place in (0, 0, 1, 2)]
-    drawn = [Suggestion(s.decode([0.5] * s.n_free), "design") for s in places[:1]]
+    subspaces = [search.space.subspace(index) for index in (0, 0, 1, 2)]
+    drawn = [Suggestion(s.decode([0.5] * s.n_free), "design") for s in subspaces[:1]]
     drawn += [
-        Suggestion(s.decode([0.1 * place] * s.n_free), "model", {"fit_s": 0.25})
-        for place, s in enumerate(places[1:], start=1)
+        Suggestion(s.decode([0.1 * index] * s.n_free), "model", {"fit_s": 0.25})
+        for index, s in enumerate(subspaces[1:], start=1)
     ]
     trials = search.add_round(drawn, 1.5)
     for trial in trials[:3]:
@@ -70,7 +70,7 @@ def test_a_search_in_numbers() -> None:
     assert found["nasbo_worker_busy_ratio"] == {"": 0.25}
     assert found["nasbo_failures"] == {cause: float(cause == "crashed") for cause in CAUSES}
     assert found["nasbo_retries"]["oom"] == 1
-    names = [search.space.subspace(place).id for place in range(3)]
+    names = [search.space.subspace(index).id for index in range(3)]
     assert found["nasbo_subspace_trials"] == dict(zip(names, (2, 1, 1), strict=True))
     assert found["nasbo_subspace_best"] == {names[0]: 0.9}
     assert found["nasbo_sweep"] == {"attnbo,svm,accuracy,max": 1}
@@ -110,7 +110,7 @@ def test_what_is_beyond_the_labels_is_other() -> None:
         value: {"x": {"type": "float", "range": [0, 1]}} for value in range(50)
     }
     search = Search(wide, method="random")
-    configs = [search.space.subspace(place).decode([0.5]) for place in range(40)]
+    configs = [search.space.subspace(index).decode([0.5]) for index in range(40)]
     trials = search.add_round([Suggestion(config) for config in configs], 0.0)
     labels = SubspaceLabels()
     found = [labels(search.history, trial) for trial in trials]

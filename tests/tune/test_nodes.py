@@ -68,13 +68,13 @@ def test_data_are_prepared_by_one_process_while_others_wait(tmp_path: Path) -> N
     (tmp_path / "slow_data.py").write_text(
         "import pathlib, time\n"
         "def prepare(options):\n"
-        "    place = pathlib.Path(options['place'])\n"
-        "    if (place / 'ready').exists():\n"
+        "    folder = pathlib.Path(options['folder'])\n"
+        "    if (folder / 'ready').exists():\n"
         "        return\n"
-        "    with (place / 'log').open('a') as log:\n"
+        "    with (folder / 'log').open('a') as log:\n"
         "        log.write('begin\\n')\n"
         "    time.sleep(1)\n"
-        "    (place / 'ready').touch()\n"
+        "    (folder / 'ready').touch()\n"
         "def train(config):\n"
         "    return 1.0\n"
     )
@@ -82,7 +82,7 @@ def test_data_are_prepared_by_one_process_while_others_wait(tmp_path: Path) -> N
         "import pathlib, sys; from nasbo.trainer import load_trainer; "
         "from nasbo.tune.preparation import prepare_node; "
         "trainer = load_trainer('slow_data:train', sys.argv[1]); "
-        "prepare_node(trainer, {'place': sys.argv[1]}); prepare_node(trainer, {}); "
+        "prepare_node(trainer, {'folder': sys.argv[1]}); prepare_node(trainer, {}); "
         "assert (pathlib.Path(sys.argv[1]) / 'ready').exists()"
     )
     command = [sys.executable, "-c", code, str(tmp_path)]

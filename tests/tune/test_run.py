@@ -296,6 +296,23 @@ def test_killed_interrupted_and_terminated_drivers_lose_nothing(tmp_path: Path) 
         assert sorted(set(steps)) == ["0", "1", "2", "3"]
 
 
+def test_a_sweep_without_room_for_a_trial_hears_signals_and_limits(tmp_path: Path) -> None:
+    folder = tmp_path / "s"
+    make(folder, slots="auto", resources={"nothing": 1.0})
+    log = tmp_path / "s.log"
+    process = start(folder, "resume", str(folder))
+    deadline = time.monotonic() + 60
+    while "waiting for the cluster" not in log.read_text():
+        assert process.poll() is None, log.read_text()
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=60) == 130
+    process = start(folder, "resume", str(folder), "--time-limit", "2s")
+    assert process.wait(timeout=90) == 1, "there is no result"
+    assert "the time limit was reached" in log.read_text()
+
+
 @pytest.mark.slow
 def test_a_driver_is_stopped_while_its_method_decides(tmp_path: Path) -> None:
     """Nothing runs and Tune waits for a decision that takes ten minutes."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from nasbo.storage.mirror import open_mirror, place_of
+from nasbo.storage.mirror import location_of, open_mirror
 from nasbo.sweeps.folder import SweepFolder, create_folder, trial_folder
 from nasbo.sweeps.settings import Sweep
 from nasbo.trainer import load_trainer
@@ -48,9 +48,9 @@ def test_a_trial_that_breaks_off_while_the_bucket_is_away_still_ends(
     stale = trial_folder(searcher._folder, number) / TIMEOUT_FILE
     stale.parent.mkdir(parents=True)
     stale.write_text("of an attempt before")
-    place = place_of(searcher._folder)
-    assert place is not None
-    monkeypatch.setattr(place, "read", away)
+    location = location_of(searcher._folder)
+    assert location is not None
+    monkeypatch.setattr(location, "read", away)
     searcher.on_error("a", DIED)
     trial = searcher.search.history.trial(number)
     assert "why it broke off cannot be fetched: no route to the bucket" in caplog.text
@@ -66,18 +66,18 @@ def test_a_trial_that_breaks_off_while_the_bucket_is_away_still_ends(
 def test_checkpoints_that_cannot_be_removed_now_are_removed_later(
     searcher: SweepSearch, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    place = place_of(searcher._folder)
-    assert place is not None
+    location = location_of(searcher._folder)
+    assert location is not None
     numbers = [begin(searcher, name) for name in "ab"]
-    place.write(f"trials/{numbers[0]:05d}/checkpoint.pt", b"weights")
+    location.write(f"trials/{numbers[0]:05d}/checkpoint.pt", b"weights")
     with monkeypatch.context() as network:
-        network.setattr(place, "sizes", away)
+        network.setattr(location, "sizes", away)
         searcher.search.tell(numbers[0], error="crashed")
         searcher.driver.settle(numbers[0])
     assert "old checkpoints cannot be removed: no route to the bucket" in caplog.text
     searcher.search.tell(numbers[1], error="crashed")
     searcher.driver.settle(numbers[1])
-    assert not place.sizes("trials")
+    assert not location.sizes("trials")
 
 
 def test_the_process_that_decides_is_called_as_the_sweep(searcher: SweepSearch) -> None:

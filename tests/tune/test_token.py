@@ -82,7 +82,7 @@ def test_nobody_else_can_reach_a_local_ray(tmp_path: Path) -> None:
         env={**os.environ, "PYTHONPATH": str(root)}, timeout=300,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    places = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("at ")]
-    assert len(places) >= 4
-    assert set(places) <= {"127.0.0.1", "::ffff:127.0.0.1"}
+    hosts = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("at ")]
+    assert len(hosts) >= 4
+    assert set(hosts) <= {"127.0.0.1", "::ffff:127.0.0.1"}
     assert (tmp_path / "own" / "token").is_file()

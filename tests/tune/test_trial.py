@@ -38,7 +38,8 @@ def reports(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
 
 def run_one(folder: Path, function: str, **options: Any) -> None:
-    task = TrialTask(str(folder), f"{TRAINER}:{function}", None, 0, options)
+    sweep = Sweep("simulation", f"{TRAINER}:{function}", trainer_options=options)
+    task = TrialTask(str(folder), sweep)
     run_trial({"trial": 0, "config": {}, "n_out_of_memory": 0, "step": 0, "until": None}, task)
 
 
@@ -77,23 +78,24 @@ def test_bad_data_have_a_cause_of_their_own(
 
 
 @pytest.mark.parametrize(
-    ("settings", "stretch", "causes", "steps"),
+    ("metric", "stretch", "causes", "steps"),
     [
-        ({"metric": "loss"}, Stretch(), [None] * 4, [1, 2, 3, 4]),
-        ({"metric": "loss"}, Stretch(0, 2), [None, None, "paused"], [1, 2, 2]),
-        ({"metric": "loss"}, Stretch(2, 3), [None, "paused"], [3, 3]),
-        ({"metric": "test", "is_metric_late": True}, Stretch(0, 1), [None, "paused"], [1, 1]),
+        ("loss", Stretch(), [None] * 4, [1, 2, 3, 4]),
+        ("loss", Stretch(0, 2), [None, None, "paused"], [1, 2, 2]),
+        ("loss", Stretch(2, 3), [None, "paused"], [3, 3]),
+        ("test", Stretch(0, 1), [None, "paused"], [1, 1]),
     ],
 )
 def test_a_trial_pauses_at_its_step(
     tmp_path: Path,
     reports: list[dict[str, Any]],
-    settings: dict[str, Any],
+    metric: str,
     stretch: Stretch,
     causes: list[str | None],
     steps: list[int],
 ) -> None:
-    task = TrialTask(str(tmp_path), "tests.tune.listening:train", seed=0, **settings)
+    sweep = Sweep("simulation", "tests.tune.listening:train", metric=metric)
+    task = TrialTask(str(tmp_path), sweep, is_metric_late=metric == "test")
     config = {"trial": 0, "config": {"x": 0.5}, "n_out_of_memory": 0, **asdict(stretch)}
     run_trial(config, task)
     assert [report.get(CAUSE) for report in reports] == causes

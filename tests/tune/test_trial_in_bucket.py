@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from nasbo.storage.place import Place
+from nasbo.storage.location import Location
+from nasbo.sweeps.settings import Sweep
 from nasbo.tune.trial import CAUSE, TIMEOUT_FILE, TrialTask, TuneSession, run_trial
 
 
@@ -30,7 +31,8 @@ def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, A
 
 def task_of(tmp_path: Path, trainer: str, timeout_s: float | None = None) -> TrialTask:
     url = f"file://{tmp_path}/bucket"
-    return TrialTask(str(tmp_path), trainer, "loss", 0, report_timeout_s=timeout_s, url=url)
+    sweep = Sweep("simulation", trainer, metric="loss", report_timeout_s=timeout_s)
+    return TrialTask(str(tmp_path), sweep, url=url)
 
 
 def left(tmp_path: Path) -> list[Path]:
@@ -69,7 +71,7 @@ def test_the_traceback_of_a_crash_is_stored_before_the_disk_is_freed(
     def full(*_: Any) -> None:
         raise OSError("no route to the bucket")
 
-    monkeypatch.setattr(Place, "write", full)
+    monkeypatch.setattr(Location, "write", full)
     run_trial(config, task)
     assert reports[-1][CAUSE] == "lost"
     assert left(tmp_path) == []

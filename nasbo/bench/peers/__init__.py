@@ -1,4 +1,4 @@
-"""Methods that other packages offer, behind the seam of ours: names come in, their places go out.
+"""Methods that other packages offer, behind the seam of ours: import paths by name.
 
 They are here to be compared with, not to be used in sweeps: `random`, `tpe` and `smac`, which are
 offered for both, live in ``nasbo.methods``.

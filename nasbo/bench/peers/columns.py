@@ -29,7 +29,7 @@ class Condition:
 class TreeColumns:
     """The columns of a space and how they depend on each other.
 
-    A number has one column with its place in [0, 1], a plain choice one per value (one in all
+    A number has one column with its position in [0, 1], a plain choice one per value (one in all
     where there are two), a structural parameter one with its level, scaled to [0, 1]. A repeated
     list with low to high entries has a flag for each entry beyond low, each under the one before.
 

@@ -33,7 +33,7 @@ NOISE = 0.061
 
 @dataclass(frozen=True)
 class Worth:
-    """The drawn numbers of the formula; places of blocks run from -1 to 1."""
+    """The drawn numbers of the formula; positions of blocks run from -1 to 1."""
 
     operation: Array
     slope: Array
@@ -48,14 +48,14 @@ class Worth:
 
     def block(self, at: int, operation: int, kernel: int, width: float) -> float:
         """What block `at` = 0, 1, ... is worth by itself; `width` in [0, 1]."""
-        place = (at - 2.5) / 2.5
-        own = self.operation[operation] + self.slope[operation] * place
-        fit = self.kernel[operation, kernel] + self.kernel_slope[kernel] * place
+        position = (at - 2.5) / 2.5
+        own = self.operation[operation] + self.slope[operation] * position
+        fit = self.kernel[operation, kernel] + self.kernel_slope[kernel] * position
         wide = (self.channels + self.channels_slope * (at - 2.5)) * (1 - np.exp(-3 * width))
         return float(own + fit + wide)
 
     def best_rate(self, n_blocks: int, batch: float) -> float:
-        """The best place of the learning rate in [0, 1]; `batch` in [0, 1]."""
+        """The best value of the learning rate in [0, 1]; `batch` in [0, 1]."""
         return self.rate + self.rate_slope * (n_blocks - 4) + 0.1 * (batch - 0.5)
 
     def loss(self, worth: float, width: float) -> float:
@@ -118,7 +118,7 @@ def evaluate(config: Config, rng: np.random.Generator) -> float:
 def optimum() -> float:
     """The least true value, exactly: the best chain of blocks for every count and total width.
 
-    The learning rate can always be at its best place; 0.5 is the batch nearest to 0.4.
+    The learning rate can always be at its best value; 0.5 is the batch nearest to 0.4.
     """
     worth, least = draw_worth(), np.inf
     best = np.full((4, 1), -np.inf)  # worth of a chain by its last operation and summed level

@@ -70,7 +70,7 @@ def _cora() -> Any:
 
 
 def graph_space() -> Space:
-    """A subspace per graph: a layer of one name has another place in each of them."""
+    """A subspace per graph: a layer of one name has another position in each of them."""
     layers = {layer: choice(*GRAPH_OPERATIONS) for layer in LAYERS}
     return load_space({"graph": choice(*GRAPHS, branches=dict.fromkeys(GRAPHS, layers))})
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbo.bench.problems.entry import Half
-from nasbo.bench.problems.places import data_folder
+from nasbo.bench.problems.folders import data_folder
 from nasbo.errors import NasboError
 
 MAX_ROWS = 600

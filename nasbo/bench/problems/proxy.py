@@ -16,7 +16,7 @@ import numpy as np
 
 from nasbo.bench.problem import Config, Problem
 from nasbo.bench.problems.entry import Entry
-from nasbo.bench.problems.places import data_folder
+from nasbo.bench.problems.folders import data_folder
 from nasbo.bench.problems.store import Store
 from nasbo.errors import NasboError
 from nasbo.space import load_space

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from nasbo.bench.problems.places import tables_folder
+from nasbo.bench.problems.folders import tables_folder
 from nasbo.errors import NasboError
 
 PATIENCE_S = 60.0

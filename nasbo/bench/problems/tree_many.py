@@ -66,13 +66,13 @@ class Worth:
     def block(self, at: int, stride: int, block: Block) -> float:
         """What block `at` = 0, 1, ... is worth by itself, its price taken off."""
         operation, levels, expansion = block
-        place = (at - 3) / 3
-        worth = self.operation[operation] + self.slope[operation] * place - PRICE
+        position = (at - 3) / 3
+        worth = self.operation[operation] + self.slope[operation] * position - PRICE
         for name, level in levels.items():
-            worth += self.detail[name][operation, level] + self.detail_slope[name][level] * place
+            worth += self.detail[name][operation, level] + self.detail_slope[name][level] * position
         if operation == EXPANDING:
             worth += self.expansion[expansion]
-        return float(worth + self.stride[stride, operation] * place)
+        return float(worth + self.stride[stride, operation] * position)
 
     def training(self, n_blocks: int, rate: float, step: float, batch: float) -> float:
         """The loss by learning rate, step and batch, all in [0, 1]."""
@@ -123,7 +123,7 @@ def _blocks(config: Config) -> Iterator[Block]:
 def optimum() -> float:
     """The least value, exactly: the best chain of operations for every count and stride.
 
-    The learning rate can always be at its best place, with the middle batch; steps are whole.
+    The learning rate can always be at its best value, with the middle batch; steps are whole.
     """
     worth, most = draw_worth(), -np.inf
     for stride in range(len(STRIDES)):

@@ -24,8 +24,8 @@ def draw_architectures(study: Study, n_networks: int = N_NETWORKS) -> Figure:
     drawn = _best(study, n_networks)
     drawing = Drawing(WIDTH, BAND * len(drawn))
     colors = _operation_colors(_rows_together(study, n_networks))
-    for place, (trial, summary) in enumerate(drawn):
-        drawing.extend(_network(study, trial, summary, BAND * place, colors))
+    for index, (trial, summary) in enumerate(drawn):
+        drawing.extend(_network(study, trial, summary, BAND * index, colors))
     caption = (
         "From the picture to the classes. In a box: operation, kernel and stride, channels in → "
         "out, how many layers, and what else it has; the arrow carries the side of the map. "
@@ -80,11 +80,11 @@ def _network(
     known = [name for name in ("params", "flops") if is_finite(summary.get(name))]
     sizes = [_size(trial, summary, name) for name in known]
     value = number_text(value_of(trial), 5)
-    place = shorten_text(study.history.subspace(trial).id, 50)
+    subspace = shorten_text(study.history.subspace(trial).id, 50)
     title = f"trial {trial.id}: {study.metric} {value}"
     shapes: list[Shape] = [
         Words(10, top + 22, title, 14, "ink", is_bold=True),
-        Words(10 + 8.2 * len(title) + 16, top + 22, ", ".join([place, *sizes])),
+        Words(10 + 8.2 * len(title) + 16, top + 22, ", ".join([subspace, *sizes])),
     ]
     step = (WIDTH - 20) / len(rows)
     for number, row in enumerate(rows):
@@ -119,11 +119,11 @@ def _block(
     lines = block_lines(row)
     first = middle - 7.25 * len(lines) + 12
     for number, text in enumerate(lines):
-        place = first + 14.5 * number
+        level = first + 14.5 * number
         color, is_bold = ("ink", True) if number == 0 else ("text", False)
         room = int(width / 5.6)
         fitted = shorten_text(text, max(room, 4))
-        shapes.append(Words(left + width / 2, place, fitted, 11, color, "middle", is_bold=is_bold))
+        shapes.append(Words(left + width / 2, level, fitted, 11, color, "middle", is_bold=is_bold))
     return shapes
 
 
@@ -138,8 +138,8 @@ def _arrow(row: Mapping[str, Any], tip: float, step: float, middle: float) -> li
     shapes: list[Shape] = [Line([(start, middle), (tip, middle)], "muted", 1.2)]
     shapes.append(Line(head, "muted", 1.2))
     if "out_size" in row:
-        place = (start + tip) / 2
-        shapes.append(Words(place, middle - 7, _text(row["out_size"]), 10, "muted", "middle"))
+        center = (start + tip) / 2
+        shapes.append(Words(center, middle - 7, _text(row["out_size"]), 10, "muted", "middle"))
     return shapes
 
 

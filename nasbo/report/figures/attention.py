@@ -35,8 +35,8 @@ def draw_maps(study: Study, maps: list[AttentionMap]) -> Drawing:
     drawing = Drawing(PANEL * min(len(maps), 2), 0)
     for first in range(0, len(maps), 2):
         pair = maps[first : first + 2]
-        for place, one in enumerate(pair):
-            drawing.extend(_panel(study, one, PANEL * place, drawing.height))
+        for index, one in enumerate(pair):
+            drawing.extend(_panel(study, one, PANEL * index, drawing.height))
         drawing.height += 170 + max(_cell(one) * len(one.labels) for one in pair)
     return drawing
 

@@ -57,7 +57,7 @@ def draw_best_so_far(study: Study) -> Figure:
 def _trial_dots(study: Study, x: Scale, y: Scale) -> list[Shape]:
     return [
         Dot(
-            x(place),
+            x(number),
             y(value_of(trial)),
             3.5,
             SOURCE_COLORS[trial.source],
@@ -65,26 +65,26 @@ def _trial_dots(study: Study, x: Scale, y: Scale) -> list[Shape]:
             study.words(trial),
             key_of(trial),
         )
-        for place, trial in enumerate(study.ended, start=1)
+        for number, trial in enumerate(study.ended, start=1)
         if trial.value is not None and trial.id in study.drawn
     ]
 
 
 def _design_band(study: Study, x: Scale, y: Scale) -> list[Shape]:
     """The ground of the initial design: up to its last trial."""
-    places = [place for place, t in enumerate(study.ended, start=1) if t.source == "design"]
-    if not places:
+    numbers = [number for number, t in enumerate(study.ended, start=1) if t.source == "design"]
+    if not numbers:
         return []
-    right = x(places[-1] + 0.5)
+    right = x(numbers[-1] + 0.5)
     return [Box(x(0.5), y.end, right - x(0.5), y.start - y.end, "grid", 0.55)]
 
 
 def _best_caption(study: Study) -> str:
     best = study.ranked[0]
-    place = study.history.subspace(best).id
+    subspace = study.history.subspace(best).id
     share = "the grey ground is the initial design"
     value = number_text(value_of(best), 5)
-    return f"Best: trial {best.id} with {study.metric} {value} in {place}; {share}."
+    return f"Best: trial {best.id} with {study.metric} {value} in {subspace}; {share}."
 
 
 def draw_subspaces(study: Study) -> Figure:
@@ -102,8 +102,8 @@ def draw_subspaces(study: Study) -> Figure:
     y = Scale(0, len(rows), height - 52, 20)
     drawing = Drawing(WIDTH, height)
     drawing.extend(Frame(x, y, study.metric).shapes(has_y_ticks=False))
-    for place, group in enumerate(rows):
-        drawing.extend(_subspace_row(study, group, x, 37.0 + 34 * place))
+    for index, group in enumerate(rows):
+        drawing.extend(_subspace_row(study, group, x, 37.0 + 34 * index))
     left = f" The best {len(rows)} of {len(groups):,} groups." if len(groups) > MAX_ROWS else ""
     grouped = study.grouped if study.history.space.n_subspaces > MAX_ROWS else ""
     caption = f"Each dot is a trial, the line the median, the number how many.{grouped}{left}"
@@ -122,8 +122,8 @@ def _subspace_row(study: Study, group: list[Trial], x: Scale, level: float) -> l
     for trial in reversed(group):
         if trial.id in study.drawn:
             spread = (trial.id * 37 % 13 - 6) * 1.2  # the same for the same trial, each time
-            place = x(value_of(trial)), level + spread
-            shapes.append(Dot(*place, 4.0, color, 0.8, study.words(trial), key_of(trial)))
+            point = x(value_of(trial)), level + spread
+            shapes.append(Dot(*point, 4.0, color, 0.8, study.words(trial), key_of(trial)))
     middle = x(median(value_of(trial) for trial in group))
     shapes.append(Line([(middle, level - 12), (middle, level + 12)], "ink", 2.0))
     return shapes

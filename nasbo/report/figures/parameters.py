@@ -42,8 +42,8 @@ def draw_importance(study: Study) -> Figure:
     sure = [one.importance for one in study.together if one.importance and not one.importance.doubt]
     highs = (one.intervals[name][1] for one in sure for name in _shown_names(one))
     x = Scale(0, max(highs) or 1, 150, WIDTH - 116)
-    for place, name in enumerate(names):
-        level = 12.0 + 28 * place
+    for index, name in enumerate(names):
+        level = 12.0 + 28 * index
         drawing.add(Words(x.start - 10, level + 14, shorten_text(name, 24), anchor="end"))
         drawing.extend(_parts(found, name, x, level))
         drawing.extend(_whisker(found, name, x, level + 9.5))
@@ -90,7 +90,7 @@ def _importance_caption(found: Importance, n_shown: int) -> str:
     low, high = found.intervals[name]
     caption = (
         "Share of the explained variance of the ranks, in an additive model of all parameters; the "
-        "parts of a bar are the places of a list, the line is the interval at 95% confidence (a "
+        "parts of a bar are the positions of a list, the line is the interval at 95% confidence (a "
         f"bootstrap over trials). The largest share is that of {name}: {share:.0%}, between "
         f"{low:.0%} and {high:.0%}. Fitted to {found.n_trials:,} results, the model explains "
         f"{found.explained:.0%} of the variance of left-out ones."
@@ -119,15 +119,15 @@ def draw_parallel(study: Study) -> Figure:
     axes = _axes(study, trials)
     width, top, bottom = 1180.0, 40.0, 400.0
     drawing = Drawing(width, bottom + 30)
-    places = [60 + place * (width - 140) / (len(axes) - 1) for place in range(len(axes))]
+    positions = [60 + n * (width - 140) / (len(axes) - 1) for n in range(len(axes))]
     for rank, trial in reversed(list(enumerate(trials))):
-        drawing.add(_line(study, trial, rank / len(trials), axes, places))
-    for place, axis in zip(places, axes, strict=True):
-        drawing.extend(_draw_axis(axis, place, top, bottom))
+        drawing.add(_line(study, trial, rank / len(trials), axes, positions))
+    for position, axis in zip(positions, axes, strict=True):
+        drawing.extend(_draw_axis(axis, position, top, bottom))
     which = "the parameters that explain most" if _order(study) else "the first parameters"
     caption = (
-        f"{len(trials)} trials, the best tenth coloured; {which}, lists by their places; below the "
-        "axes where a config does not have the parameter."
+        f"{len(trials)} trials, the best tenth coloured; {which}, lists by their positions; below "
+        "the axes where a config does not have the parameter."
     )
     return Figure("parallel", "Parallel coordinates", caption, drawing, is_wide=True)
 
@@ -192,10 +192,12 @@ def _value_text(value: object) -> str:
     return number_text(value) if isinstance(value, float) else shorten_text(str(value), 12)
 
 
-def _line(study: Study, trial: Trial, rank: float, axes: list[Axis], places: list[float]) -> Line:
+def _line(
+    study: Study, trial: Trial, rank: float, axes: list[Axis], positions: list[float]
+) -> Line:
     points = [
-        (place, 416.0 if trial.id not in axis.heights else 400 - 360 * axis.heights[trial.id])
-        for place, axis in zip(places, axes, strict=True)
+        (position, 416.0 if trial.id not in axis.heights else 400 - 360 * axis.heights[trial.id])
+        for position, axis in zip(positions, axes, strict=True)
     ]
     color, width, opacity = ("muted", 1.0, 0.3) if rank >= 0.1 else (SERIES[0], 1.8, 0.9)
     return Line(points, color, width, opacity, label=study.words(trial), key=key_of(trial))

@@ -21,11 +21,11 @@ def draw_pareto(study: Study, is_stacked: bool = False) -> Figure:
     n_more = len(found) - 1
     drawing = Drawing(PANEL + across * n_more, HEIGHT + down * n_more)
     sizes = []
-    for place, (name, costs) in enumerate(found.items()):
+    for index, (name, costs) in enumerate(found.items()):
         front = pareto_front(study, costs)
         trials = "1 trial" if len(front) == 1 else f"{len(front)} trials"
         sizes.append(f"{trials} for {COSTS[name]}")
-        drawing.extend(_panel(study, name, front, across * place, down * place))
+        drawing.extend(_panel(study, name, front, across * index, down * index))
     entries = [("on the Pareto front", "c6"), ("other trials", "c1")]
     drawing.extend(legend(entries, 64, 14, PANEL))
     caption = (

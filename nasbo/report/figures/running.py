@@ -167,8 +167,8 @@ def draw_endings(study: Study) -> Figure:
     most = max(n for one in study.together for _, n, _ in _endings(one))
     x = Scale(0, most or 1, 160, WIDTH - 60)
     drawing = Drawing(WIDTH, 30.0 + 30 * len(bars))
-    for place, (name, n, color) in enumerate(bars):
-        level = 16.0 + 30 * place
+    for index, (name, n, color) in enumerate(bars):
+        level = 16.0 + 30 * index
         drawing.add(Words(x.start - 10, level + 15, name, anchor="end"))
         drawing.add(Box(x.start, level, x(n) - x.start, 20, color, 0.9, 2, f"{name}: {n}"))
         drawing.add(Words(x(n) + 8, level + 15, f"{n:,}", color="ink"))

@@ -81,8 +81,8 @@ def list_settings(study: Study) -> Figure:
         "The command repeats the sweep with the same settings and seed; versions are those with "
         f"which {where}."
     )
-    if study.folder.place:
-        caption += f" The sweep's own copy of its space is {study.place}/{SPACE_FILE}."
+    if study.folder.location:
+        caption += f" The sweep's own copy of its space is {study.address}/{SPACE_FILE}."
     return Figure("settings", "Settings", caption, html=html)
 
 
@@ -100,7 +100,7 @@ def installed() -> dict[str, str]:
 def repeat_command(study: Study) -> str:
     """The ``nasbo run`` that starts the same sweep again, in a folder of its own."""
     # A run reads its space from a file: of a sweep in a bucket, the one that it was given.
-    space = study.sweep.space if study.folder.place else str(study.folder.path / SPACE_FILE)
+    space = study.sweep.space if study.folder.location else str(study.folder.path / SPACE_FILE)
     words = ["nasbo", "run", space]
     sweep = replace(study.sweep, trials=study.budget)
     for declared in taken_by("run"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nasbo.report.axes import Frame, Scale, number_text, value_limits
+from nasbo.report.axes import Frame, Scale, beyond_text, number_text, value_limits
 from nasbo.report.calibration import (
     EXPECTED_COVERAGE,
     MIN_POINTS,
@@ -37,7 +37,8 @@ def draw_calibration(study: Study) -> Figure:
         drawing.extend(_mark(study, one, x, y, opacity))
     entries = [("within one standard deviation", "c1"), ("outside", "c6")]
     drawing.extend(legend(entries, 70, 16, WIDTH - 90))
-    return Figure("calibration", "Predictions and results", _caption(found), drawing)
+    caption = _caption(found) + _beyond(found, (low, high))
+    return Figure("calibration", "Predictions and results", caption, drawing)
 
 
 def _drawn(study: Study) -> list[Prediction]:
@@ -67,6 +68,13 @@ def _caption(found: list[Prediction]) -> str:
         f"noise is not part of the prediction); {_order_words(found)}. Configs are chosen where "
         "the model is hopeful, so results tend to fall on its bad side."
     )
+
+
+def _beyond(found: list[Prediction], ends: tuple[float, float]) -> str:
+    """Sentences about what is drawn at the end of the axes."""
+    n = sum(one.low < ends[0] or one.high > ends[1] for one in found)
+    words = f" {n:,} interval{'s' * (n > 1)} reach{'es' * (n == 1)} beyond the axis." if n else ""
+    return beyond_text([at for one in found for at in (one.value, one.median)], ends) + words
 
 
 def _order_words(found: list[Prediction]) -> str:

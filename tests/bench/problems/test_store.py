@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nasbo.bench.problems.places import tables_folder
+from nasbo.bench.problems.folders import tables_folder
 from nasbo.bench.problems.store import Result, Store
 from nasbo.errors import NasboError
 
@@ -57,7 +57,7 @@ def test_processes_write_side_by_side(tables: Path) -> None:
     assert found == {str(k): float(k) for k in range(60)}
 
 
-def test_a_place_that_cannot_be_written_is_named(
+def test_a_folder_that_cannot_be_written_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     blocked = tmp_path / "file"

@@ -1,4 +1,4 @@
-"""The formulas: values at known places, optima that are reached, and what sharing means."""
+"""The formulas: values at known points, optima that are reached, and what sharing means."""
 
 from __future__ import annotations
 
@@ -235,10 +235,10 @@ def _tree_config(chain: tuple[int, ...], best: dict[Any, Any], stride: int) -> C
 
 
 def test_mixed_functions_at_their_optima() -> None:
-    place = {"x1": 0.089842 / 2, "x2": -0.712656 / 2}
+    point = {"x1": 0.089842 / 2, "x2": -0.712656 / 2}
     two, three = make_problem("func2c"), make_problem("func3c")
-    assert value(two, h1=1, h2=1, **place) == pytest.approx(two.optimum, abs=1e-9)
-    assert value(three, h1=1, h2=1, h3=0, **place) == pytest.approx(three.optimum, abs=1e-9)
+    assert value(two, h1=1, h2=1, **point) == pytest.approx(two.optimum, abs=1e-9)
+    assert value(three, h1=1, h2=1, h3=0, **point) == pytest.approx(three.optimum, abs=1e-9)
     zero = {f"x{i}": 0 for i in range(53)}
     assert value(make_problem("ackley53"), **zero) == pytest.approx(0, abs=1e-12)
     peak = (0.20169, 0.150011, 0.476874, 0.275332, 0.311652, 0.6573)

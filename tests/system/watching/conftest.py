@@ -62,21 +62,21 @@ class Stage:
 @pytest.fixture(scope="package")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     """The sweep is longer than the tests; it is ended by SIGTERM after them."""
-    place = tmp_path_factory.mktemp("stage")
+    root = tmp_path_factory.mktemp("stage")
     context = ray.init(
         address="local", num_cpus=2, include_dashboard=True, dashboard_host="127.0.0.1",
         log_to_driver=False, logging_level="ERROR",
         _system_config={"metrics_report_interval_ms": REPORT_INTERVAL_MS},
     )  # fmt: skip
     token = Path(os.environ.get("RAY_AUTH_TOKEN_PATH", Path.home() / ".ray" / "auth_token"))
-    driver = _drive(place, context.address_info["gcs_address"])
+    driver = _drive(root, context.address_info["gcs_address"])
     try:
         yield Stage(
-            folder=place / "small",
+            folder=root / "small",
             session=Path(context.address_info["session_dir"]),
             dashboard=f"http://{context.dashboard_url}",
             token=token.read_text().strip(),
-            log=place / "driver.log",
+            log=root / "driver.log",
             driver=driver,
         )
         assert driver.poll() is None, "the sweep ended while it was looked at"
@@ -84,16 +84,16 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         driver.send_signal(signal.SIGTERM)
         code = driver.wait(timeout=120)
         ray.shutdown()
-    assert code == 130, (place / "driver.log").read_text()
+    assert code == 130, (root / "driver.log").read_text()
 
 
-def _drive(place: Path, address: str) -> subprocess.Popen[bytes]:
+def _drive(root: Path, address: str) -> subprocess.Popen[bytes]:
     words = [
         "run", "simulation", "--trainer", TRAINER, "--metric", "loss", "--method", "gp",
         "--trials", "5000", "--slots", "2", "-o", "pause_s=0.6", "--address", address,
-        "--dir", str(place / "small"), "--live-report", "0",
+        "--dir", str(root / "small"), "--live-report", "0",
     ]  # fmt: skip
-    with (place / "driver.log").open("wb") as log:
+    with (root / "driver.log").open("wb") as log:
         return subprocess.Popen(
             [sys.executable, "-m", "nasbo.cli", *words],
             cwd=ROOT,

@@ -24,7 +24,7 @@ def is_url(text: str) -> bool:
     return "://" in text
 
 
-class Place:
+class Location:
     """A folder of an object store.
 
     Names are relative to it and parted by ``/``. An object appears whole or not at all, and is seen
@@ -74,7 +74,7 @@ class Place:
             stream.write(data)
 
     def sizes(self, folder: str) -> dict[str, int]:
-        """Names of the objects below a folder, relative to this place, with their sizes."""
+        """Names of the objects below a folder, relative to this location, with their sizes."""
         from pyarrow import fs
 
         def once() -> dict[str, int]:
