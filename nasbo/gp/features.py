@@ -45,13 +45,14 @@ class ParameterFeatures(FeatureMap):
 
     Attributes:
         owners: number of the parameter that each feature belongs to.
+        columns: for each parameter where its features start, and how many choices it has.
     """
 
     def __init__(self, parameters: Sequence[Parameter]) -> None:
         widths = [0 if p.is_ordered else p.n_levels for p in parameters]
         self.owners = [at for at, width in enumerate(widths) for _ in range(width or 1)]
-        columns = [(self.owners.index(at), width) for at, width in enumerate(widths)]
-        super().__init__(torch.zeros(len(self.owners), dtype=torch.float64), columns)
+        self.columns = [(self.owners.index(at), width) for at, width in enumerate(widths)]
+        super().__init__(torch.zeros(len(self.owners), dtype=torch.float64), self.columns)
 
     @property
     def n_features(self) -> int:

@@ -1,4 +1,4 @@
-"""Matérn-5/2 and squared exponential kernels, in numpy with slopes and in torch.
+"""Matérn-5/2 and squared exponential kernels in torch, and Matérn-5/2 in numpy with its slope.
 
 Both are functions of the squared distance d^2. Matérn is (1 + r + r^2 / 3) exp(-r) with
 r = sqrt(5) d; its derivative by d^2 is -5/6 (1 + r) exp(-r), which is finite at 0.
@@ -49,28 +49,6 @@ class Matern:
         result: Array = (1.0 + self.distances[at]) * self.decay[at]
         result *= -5.0 / 6.0
         return result
-
-
-@dataclass(frozen=True)
-class SquaredExponential:
-    """exp(-d^2 / 2) of squared distances in numpy."""
-
-    values: Array
-
-    @classmethod
-    def of(cls, squared: Array, variance: float = 1.0) -> SquaredExponential:
-        """At squared distances of any shape."""
-        return cls(variance * np.exp(-0.5 * squared))
-
-    def slopes(self) -> Array:
-        """Derivative by the squared distance."""
-        return -0.5 * self.values
-
-
-SLOPED: dict[KernelName, Callable[[Array, float], Matern | SquaredExponential]] = {
-    "se": SquaredExponential.of,
-    "matern": Matern.of,
-}
 
 
 class _Matern(torch.autograd.Function):

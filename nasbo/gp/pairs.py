@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from nasbo.gp.conditioning import FitError
 from nasbo.gp.fit import NegativeLogPosterior, cholesky, inverse_of
-from nasbo.gp.kernels import SLOPED, KernelName
+from nasbo.gp.kernels import Matern
 from nasbo.gp.priors import Priors
 
 Array = NDArray[np.float64]
@@ -86,10 +86,10 @@ class EvaluatedTerm:
         gradient[self.term.scales] -= 2.0 * self.inverse_squares * by_scale
 
 
-def evaluate(term: PairTerm, theta: Array, kernel: KernelName = "matern") -> EvaluatedTerm:
+def evaluate(term: PairTerm, theta: Array) -> EvaluatedTerm:
     """A term at hyperparameters, shape (n_parameters,)."""
     inverse_squares = np.exp(-2.0 * theta[term.scales])
-    part = SLOPED[kernel](inverse_squares @ term.distances, math.exp(theta[term.weight]))
+    part = Matern.of(inverse_squares @ term.distances, math.exp(theta[term.weight]))
     values, slopes = part.values, part.slopes()
     if (sharing := term.sharing) is None:
         return EvaluatedTerm(term, values, slopes, inverse_squares, [(term.weight, values)])

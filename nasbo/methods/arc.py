@@ -1,4 +1,4 @@
-"""History comes in; the best configs by log-EI under one GP with the arc kernel go out."""
+"""GP with the arc kernel and log-EI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""History comes in, next configs go out: what all methods share (design, fallback, no repeats)."""
+"""Method base class: initial design, fallback and no repeats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""History comes in; mutations of good configs of the last generation go out."""
+"""Regularised evolution: mutations of good configs of the last generation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A space and limits come in; a config that keeps to them goes out, or why there is none."""
+"""Configs that keep to the limits of a search, or why there is none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""History comes in; the best configs by log-EI under one GP on the flattened space go out."""
+"""GP on the flattened space and log-EI."""
 
 from __future__ import annotations
 

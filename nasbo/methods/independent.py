@@ -1,4 +1,4 @@
-"""History comes in; the best configs by log-EI under one GP per subspace go out."""
+"""One GP per subspace and log-EI."""
 
 from __future__ import annotations
 

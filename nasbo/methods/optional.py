@@ -1,4 +1,4 @@
-"""The name of a package that nasbo does not require comes in; the package goes out."""
+"""Import of packages that nasbo does not require."""
 
 from __future__ import annotations
 

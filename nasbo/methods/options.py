@@ -1,4 +1,4 @@
-"""Options of a method come in; a ``NasboError`` that says the rule goes out where one is broken."""
+"""Checks of the options of methods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A method that is asked for one config after the other comes in; untried configs go out."""
+"""Untried configs of methods that are asked for one config after the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A method's name and options come in, the method goes out; modules are imported when asked for."""
+"""Registry of methods by name; their modules are imported when asked for."""
 
 from __future__ import annotations
 

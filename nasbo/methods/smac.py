@@ -1,4 +1,4 @@
-"""History comes in; configs that SMAC's random forest and EI suggest go out."""
+"""SMAC: random forest and EI."""
 
 from __future__ import annotations
 

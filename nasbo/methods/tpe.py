@@ -1,4 +1,4 @@
-"""History comes in; configs that Optuna's tree-structured Parzen estimators suggest go out."""
+"""Tree-structured Parzen estimators of Optuna."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scores in their order come in; the trust region that they lead to goes out."""
+"""Trust region that the scores lead to, in their order."""
 
 from __future__ import annotations
 

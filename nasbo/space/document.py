@@ -1,4 +1,4 @@
-"""A YAML file or a dict comes in; a tree of located nodes goes out: errors name their line."""
+"""Located nodes of a YAML file or a dict: errors name their line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""YAML text comes in, plain values go out, and back: with the numbers of YAML 1.2 (``1e-3``)."""
+"""Plain values as YAML text and back, with the numbers of YAML 1.2 (``1e-3``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vertices of a space's tree: the places where parameters without children stand.
+"""Vertices of a space's tree: the points where parameters without children stand.
 
 A vertex is the root, the children under one value of a structural parameter, or one element of a
 repeated list.
@@ -49,6 +49,18 @@ class VertexTree:
                 self._paths.clear()
             self._paths[subspace.index] = _path(subspace)
         return self._paths[subspace.index]
+
+    def vertices(self) -> list[Key]:
+        """All vertices, also those without parameters."""
+        root = [ROOT] if ROOT in self.slots else []
+        below = (
+            key
+            for node in self.space.nodes
+            if node.parameter.is_structural
+            for level in range(node.parameter.n_levels)
+            for key in child_keys(node.parameter, level, node.key)
+        )
+        return list(dict.fromkeys([*root, *below]))
 
     def mean_path_length(self) -> float:
         """Vertices per path, in the mean over the subspaces (at most 200 of them)."""

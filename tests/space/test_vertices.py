@@ -35,6 +35,7 @@ def test_every_column_belongs_to_one_vertex(any_space: Space) -> None:
     for index in range(0, any_space.n_subspaces, max(1, any_space.n_subspaces // 50)):
         subspace = any_space.subspace(index)
         path = tree.path(subspace)
+        assert path.keys() <= set(tree.vertices())
         assert sorted(c for columns in path.values() for c in columns) == [*range(subspace.n_free)]
         for key, columns in path.items():
             names = [subspace.free[column].name for column in columns]
@@ -47,3 +48,4 @@ def test_values_that_are_no_words_name_their_branches_alike() -> None:
     tree = VertexTree(space)
     (key,) = tree.path(space.subspace(0))
     assert key in tree.slots
+    assert tree.vertices() == [key, *tree.path(space.subspace(1))]

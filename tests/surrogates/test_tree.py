@@ -1,22 +1,19 @@
-"""The tree-structured GP: its kernel is the marginal of eq. 4, at the cost of section 2.3."""
+"""The tree-structured GP: its kernel is the marginal of eq. 4."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import math
 
 import numpy as np
 import pytest
 import torch
 from scipy.stats import multivariate_normal
 
-from nasbo.gp import tree_evidence
 from nasbo.gp.fit import JITTER
 from nasbo.history.data import Data
 from nasbo.space import Config, Space, load_space
-from nasbo.surrogates import tree as tree_module
 from nasbo.surrogates.base import batches_of
-from nasbo.surrogates.tree import TreeGP
+from nasbo.surrogates.tree import N_FOURIER, TreeGP
 
 from .conftest import Observe
 
@@ -41,18 +38,38 @@ def fitted(request: pytest.FixtureRequest, space: Space, observe: Observe) -> tu
     return model, seen
 
 
+def inner_features(model: TreeGP, theta: torch.Tensor, half: int, r: float) -> torch.Tensor:
+    """z of a node with one number, shared by half of the leaves: a 1 and its features, scaled."""
+    constant, _, slope, stretch = theta[1:5]
+    if model._waves is None:
+        slopes = torch.tensor([r - 0.5], dtype=torch.float64)
+    else:
+        directions, phases, _ = model._waves
+        waves = slice(half * N_FOURIER, (half + 1) * N_FOURIER)
+        angles = (r - 0.5) * directions[half, waves] * torch.exp(-stretch) + phases[waves]
+        slopes = math.sqrt(2 / N_FOURIER) * torch.cos(angles)
+    one = torch.ones(1, dtype=torch.float64)
+    return torch.cat([one * torch.exp(constant / 2), slopes * torch.exp(slope / 2)])
+
+
 def marginal(model: TreeGP, theta: torch.Tensor, batches: list) -> np.ndarray:
-    """Eq. 4 without the noise: Z' Sigma_c Z + K_block, written out row by row."""
-    rows = [(s, x[None]) for s, block in batches for x in block]
-    table = model.design.table([s for s, _ in rows])
-    z = torch.cat([model.design.rows(theta, table, [row]) for row in rows])
-    K = z @ z.T
-    for i, (left, x) in enumerate(rows):
-        for j, (right, y) in enumerate(rows):
-            if left.index == right.index:
-                leaf = model.kernels[left.index]
-                K[i, j] += leaf.kernel.gram(theta, leaf.features(x), leaf.features(y))[0, 0]
-    return K.numpy()
+    """Eq. 4 without the noise: Z' Sigma_c Z + K_block, written out row by row.
+
+    A leaf of the space has two numbers: one that it shares with another leaf, and its own. After
+    noise, constant, offset, slope and stretch come a lengthscale and a weight of each leaf.
+    """
+    rows = [(s.index, *map(float, x)) for s, block in batches for x in block]
+    K = np.zeros((len(rows), len(rows)))
+    for i, (left, r, own) in enumerate(rows):
+        for j, (right, s, other) in enumerate(rows):
+            if left // 2 == right // 2:
+                z, t = (inner_features(model, theta, left // 2, value) for value in (r, s))
+                K[i, j] += float(z @ t)
+            if left == right:
+                scale, weight = theta[5 + 2 * left : 7 + 2 * left].exp()
+                d = math.sqrt(5) * abs(own - other) / float(scale)
+                K[i, j] += float(theta[2].exp() + weight * (1 + d + d * d / 3) * math.exp(-d))
+    return K
 
 
 def test_likelihood_is_that_of_the_marginal(fitted: tuple[TreeGP, Data]) -> None:
@@ -63,7 +80,7 @@ def test_likelihood_is_that_of_the_marginal(fitted: tuple[TreeGP, Data]) -> None
     z = (seen.scores - seen.scores.mean()) / seen.scores.std()
     away = (theta.numpy() - np.array(model.priors.means)) / np.array(model.priors.sds)
     expected = -multivariate_normal.logpdf(z, cov=K) + 0.5 * away @ away
-    evidence = model.evidence()
+    evidence = model.marginal(list(seen.subspaces), list(seen.x), torch.from_numpy(z))
     value, gradient = evidence(theta.numpy())
     assert value == pytest.approx(expected)
     for at, step in enumerate(1e-5 * np.eye(len(theta))):
@@ -107,32 +124,12 @@ def test_overlap_of_paths_is_the_intersection_kernel(space: Space) -> None:
     space = load_space(bare)
     model = TreeGP(space)
     theta = torch.zeros(len(model.priors.means), dtype=torch.float64)
-    subspaces = list(space.subspaces())
-    table = model.design.table(subspaces)
-    rows = [(s, torch.zeros(1, s.n_free, dtype=torch.float64)) for s in subspaces]
-    z = model.design.rows(theta, table, rows)
+    batches = [(s, torch.zeros(1, s.n_free, dtype=torch.float64)) for s in space.subspaces()]
+    rows = model.features(batches)
     expected = [[2, 1, 0, 0], [1, 2, 0, 0], [0, 0, 2, 1], [0, 0, 1, 2]]
-    assert torch.equal(z @ z.T, torch.tensor(expected, dtype=torch.float64))
-
-
-@pytest.mark.parametrize("n", [40, 80])
-def test_no_matrix_of_all_rows_is_factorised(
-    space: Space, observe: Observe, n: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """O(d^3 + sum n_p^3): the largest factor has n_p = n / 4 or d rows, not n."""
-    sizes: set[int] = set()
-    fit, posterior = tree_evidence.cholesky, tree_module._cholesky
-
-    def recorded(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        return lambda K: sizes.add(len(K)) or original(K)
-
-    monkeypatch.setattr(tree_evidence, "cholesky", recorded(fit))
-    monkeypatch.setattr(tree_module, "_cholesky", recorded(posterior))
-    model = TreeGP(space)
-    model.fit(observe(space, jenatton, n=n))
-    d = model.design.width(model.design.table(list(space.subspaces())))
-    assert sizes == {n // 4, d}
-    assert d == 2 * 2 + 4  # a constant and a slope for each half, an offset for each leaf
+    found = model.path_gram(theta, rows, rows)
+    assert torch.equal(found, torch.tensor(expected, dtype=torch.float64))
+    assert torch.equal(model.path_diagonal(theta, rows), found.diagonal())
 
 
 def test_path_posterior_ignores_the_leaf(fitted: tuple[TreeGP, Data]) -> None:
