@@ -124,6 +124,13 @@ def test_ray_is_at_home_in_two_rooms() -> None:
     assert any(module.startswith("nasbo.tune") for module in users)
 
 
+@pytest.mark.parametrize("module", [m for m in MODULES if m.startswith("nasbo.report")])
+def test_reports_know_no_method_and_no_surrogate(module: str) -> None:
+    models = ("nasbo.gp", "nasbo.surrogates", "nasbo.acquisition", "nasbo.methods.")
+    for name in set(_imports(MODULES[module])) - {"nasbo.methods.explanation"}:
+        assert not name.startswith(models), f"{module} imports {name}"
+
+
 def test_departures_are_still_needed() -> None:
     for module, package in DEPARTURES:
         tops = {name.partition(".")[0] for name in _imports(MODULES[module])}

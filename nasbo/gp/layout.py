@@ -42,6 +42,11 @@ class Column:
         return len(self.values) or 1
 
     @property
+    def label(self) -> str:
+        """``rate``, or ``rate[2]`` in a list."""
+        return f"{self.name}[{self.index}]" if self.index else self.name
+
+    @property
     def kind(self) -> tuple[str, tuple[Value, ...]]:
         """What columns of different list positions have in common."""
         return self.name, self.values

@@ -137,6 +137,13 @@ class View:
         """The trial with the best value, among those that finished."""
         return next(iter(self.ranked()), None)
 
+    def best_per_subspace(self) -> list[Trial]:
+        """The best trial of each subspace that has results, the best first."""
+        found: dict[int, Trial] = {}
+        for trial in self.ranked():
+            found.setdefault(trial.subspace, trial)
+        return list(found.values())
+
     @property
     def has_own_result(self) -> bool:
         """Whether a trial of this search has a value; results from elsewhere do not count."""

@@ -16,7 +16,10 @@ from nasbo.acquisition.starts import Starts
 from nasbo.acquisition.wider import Wider
 from nasbo.errors import NasboError
 from nasbo.gp.encoder import EMBEDDINGS, POOLINGS, Embedding, EncoderShape, Pooling
+from nasbo.history import View
+from nasbo.methods.attention import token_maps, unit_maps
 from nasbo.methods.base import Task
+from nasbo.methods.explanation import AttentionMap
 from nasbo.methods.modelled import NOTHING, SurrogateMethod, avoided
 from nasbo.methods.options import check_choice, check_count
 from nasbo.space import Space
@@ -33,6 +36,8 @@ tuning half of the benchmark and on instances of `share` and `noshare` with othe
 WIDER = (2.0, 4.0, 8.0, 16.0)
 """Doubt: standard deviations are so many times larger, as little as lets a config promise much."""
 N_PROMISING = 4
+MAX_EXPLAINED_ROWS_PAPER = 48
+"""The deep kernel is trained on so many rows for a picture: it should not take minutes."""
 N_STARTS, FULL_STARTS, MIN_STARTS = 96, 16, 12
 """Uniform starts in each of up to ``FULL_STARTS`` subspaces; fewer where there are more of them."""
 
@@ -93,6 +98,9 @@ class AttnBO(SurrogateMethod):
         _check_parts(preset, attention, max_rows, self._settings.shape)
         self._is_shared, self._max_rows = attention == "on", max_rows
         self._structured: StructuredGP | None = None
+        self.has_attention = self._is_shared
+        if preset == "paper":
+            self.max_explained_rows = MAX_EXPLAINED_ROWS_PAPER
 
     def make_surrogate(self, task: Task) -> Surrogate:
         if self.preset == "paper":
@@ -100,6 +108,12 @@ class AttnBO(SurrogateMethod):
         if self._structured is None:
             self._structured = StructuredGP(self.space, self._is_shared, self._max_rows)
         return self._structured
+
+    def attention_maps(self, surrogate: Surrogate, history: View) -> tuple[list[AttentionMap], str]:
+        if isinstance(surrogate, AttentionGP):
+            return token_maps(surrogate, history), ""
+        maps = unit_maps(surrogate) if isinstance(surrogate, StructuredGP) else []
+        return maps, "" if maps else "the space has no two units of one type, which could attend"
 
     def make_acquisition(self) -> Acquisition:
         return ACQUISITIONS[self.acquisition]()

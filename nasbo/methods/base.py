@@ -14,9 +14,10 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from nasbo.feasibility import Region, failing_regions
-from nasbo.history import PREDICTION, History, Source, Trial
+from nasbo.history import PREDICTION, History, Source, Trial, View
 from nasbo.history.data import Data
 from nasbo.methods.exclusion import Excluded
+from nasbo.methods.explanation import Explanation
 from nasbo.space import Config, Space, Subspace
 
 logger = logging.getLogger(__name__)
@@ -100,10 +101,12 @@ class Method(ABC):
         limits: whether a config may be suggested at all; ``None`` where all may.
         is_quick: decides in an instant: it may run in the middle of Tune's event loop, and needs
             no process of its own.
+        has_attention: whether ``explain`` can have attention maps.
     """
 
     limits: Callable[[Config], bool] | None = None
     is_quick: ClassVar[bool] = False
+    has_attention: bool = False
 
     def __init__(self, space: Space, seed: int = 0) -> None:
         self.space = space
@@ -112,6 +115,10 @@ class Method(ABC):
     @abstractmethod
     def propose(self, task: Task) -> list[Suggestion]:
         """The method's own suggestions, best first; called with at least two rows."""
+
+    def explain(self, history: View) -> Explanation:
+        """What the method's model has learned from a history; empty, with a reason, without one."""
+        return Explanation("the method has no surrogate")
 
     def suggest(self, history: History, n: int) -> list[Suggestion]:
         """The next ``n`` configs: what is left of the initial design, then the method's own.

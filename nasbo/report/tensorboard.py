@@ -13,12 +13,7 @@ from typing import Any
 
 from nasbo.errors import NasboError
 from nasbo.history import Run, Trial, View
-from nasbo.report.attention import (
-    AttentionMap,
-    NoAttentionError,
-    attention_maps,
-    best_per_subspace,
-)
+from nasbo.report.attention import AttentionMap, NoAttentionError, attention_maps
 from nasbo.report.axes import number_text
 from nasbo.report.study import is_valued
 from nasbo.sweeps.folder import trial_folder, trial_name
@@ -140,7 +135,7 @@ class TensorboardLog:
     def _write_maps(self, history: View) -> None:
         number = len(history.rounds) - 1
         is_due = self._maps_at is None or number >= self._maps_at + self.maps_every
-        is_ready = number >= 1 and len(history.rows()) >= 2 and best_per_subspace(history)
+        is_ready = number >= 1 and len(history.rows()) >= 2 and history.best_per_subspace()
         if not self.maps_every or not is_due or not is_ready:
             return
         method, options, seed = self._search

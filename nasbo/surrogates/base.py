@@ -63,6 +63,10 @@ class Surrogate(Protocol):
     def with_pending(self, subspaces: Sequence[Subspace], x: Sequence[Array]) -> Surrogate:
         """The same model, conditioned on running configs as if they had ended at their mean."""
 
+    def lengthscales(self) -> dict[str, float]:
+        """By parameter, in the unit cube; empty where it has no single one for each."""
+        return {}
+
 
 class GP(Surrogate):
     """A GP on standardised scores; ``is_straightened`` says whether skewed ones are transformed."""

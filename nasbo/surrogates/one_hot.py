@@ -24,6 +24,10 @@ class OneHotGP(KernelGP):
         self.layout = Layout(space)
         self.kernel = ARDKernel.add_to(self.priors, self.layout.owners, 0.0)
 
+    def lengthscales(self) -> dict[str, float]:
+        lengths = self.theta[self.kernel.scales].exp().tolist()
+        return {column.label: lengths[column.start] for column in self.layout.columns}
+
     def features(self, batches: Batches) -> Tensor:
         """Shape (n, n_features)."""
         return self.layout.rows(batches).features

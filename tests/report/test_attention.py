@@ -13,15 +13,13 @@ import torch
 from nasbo.gp.encoder import EncoderShape, make_encoder
 from nasbo.gp.tokens import Tokenizer
 from nasbo.history.data import Data
+from nasbo.methods import make_method
 from nasbo.methods.attnbo import AttnBO
 from nasbo.methods.base import Task
+from nasbo.methods.explanation import thin
 from nasbo.report.attention import (
-    MAX_ROWS,
     NoAttentionError,
-    _fitted,
-    _thin,
     attention_maps,
-    best_per_subspace,
 )
 from nasbo.search import Search
 from tests.report.sample import history_of, make_folder
@@ -62,7 +60,7 @@ def test_maps_of_the_best_subspaces(folder: Path) -> None:
     history = history_of(folder)
     maps = attention_maps(history, "attnbo", {"preset": "paper"}, n_maps=2)
     assert [one.trial and one.trial.id for one in maps] == [
-        t.id for t in best_per_subspace(history)[:2]
+        t.id for t in history.best_per_subspace()[:2]
     ]
     for one in maps:
         assert one.trial is not None
@@ -75,7 +73,7 @@ def test_maps_of_the_best_subspaces(folder: Path) -> None:
 
 def test_best_per_subspace_by_mode(tmp_path: Path) -> None:
     history = history_of(make_folder(tmp_path / "min", 20, "svm", mode="min"))
-    best = best_per_subspace(history)
+    best = history.best_per_subspace()
     assert len(best) == len({trial.subspace for trial in best}) > 1
     for trial in best:
         values = [t.value for t in history.trials if t.subspace == trial.subspace and t.value]
@@ -100,7 +98,7 @@ def test_reasons_to_have_none(folder: Path) -> None:
     history = history_of(folder)
     with pytest.raises(NoAttentionError, match="random has no attention"):
         attention_maps(history, "random")
-    with pytest.raises(NoAttentionError, match="attention=off"):
+    with pytest.raises(NoAttentionError, match="attnbo has no attention"):
         attention_maps(history, "attnbo", {"attention": "off"})
     with pytest.raises(NoAttentionError, match="fewer than two results"):
         attention_maps(Search("svm", method="random").history, "attnbo")
@@ -115,13 +113,13 @@ def test_reasons_to_have_none(folder: Path) -> None:
 
 def test_thinning_keeps_the_best_and_the_order(tmp_path: Path) -> None:
     rows = history_of(make_folder(tmp_path / "many", 120, "svm")).rows()
-    thinned = _thin(rows)
+    thinned = thin(rows, 48)
     numbers = [trial.id for trial, _ in thinned]
-    assert len(set(numbers)) == MAX_ROWS
+    assert len(set(numbers)) == 48
     assert numbers == sorted(numbers)
-    best = sorted(rows, key=lambda row: -row[1])[: MAX_ROWS // 2]
+    best = sorted(rows, key=lambda row: -row[1])[: 48 // 2]
     assert {trial.id for trial, _ in best} <= set(numbers)
-    assert _thin(rows[:5]) == rows[:5]
+    assert thin(rows[:5], 48) == rows[:5]
 
 
 def test_the_surrogate_has_the_output_scale_of_the_sweep() -> None:
@@ -134,7 +132,7 @@ def test_the_surrogate_has_the_output_scale_of_the_sweep() -> None:
         for trial in search.ask(16):
             search.tell(trial, float(trial.config["x"]) ** 3 - 80.0 * (8 <= trial.id < 16))
     history = search.history
-    drawn = _fitted(history, {}, 0, 100)
+    drawn = AttnBO(search.space, 0).fit_to_explain(history)
     own = AttnBO(search.space, 0).make_surrogate(Task.empty(search.space, 0))
     own.fit(Data.of_trials(search.space, history.rows()))
     scores = [drawn.scale.to_score(z) for z in (-2.0, 0.0, 1.5)]
@@ -149,3 +147,16 @@ def _without_design(search: Search) -> Any:
     model = AttnBO(search.space, 0).make_surrogate(Task.empty(search.space, 0))
     model.fit(data)
     return model
+
+
+def test_a_surrogate_tells_its_noise_and_what_matters() -> None:
+    unit = {"type": "float", "range": [0, 1]}
+    search = Search({"x": unit, "idle": unit}, method="random", mode="min", seed=1)
+    for trial in search.ask(30):
+        search.tell(trial, 100.0 * math.sin(6.0 * trial.config["x"]))
+    told = make_method("gp", search.space).explain(search.history)
+    assert told.lengthscales["x"] < told.lengthscales["idle"]
+    assert told.noise_sd is not None
+    assert 0.0 < told.noise_sd < 30.0
+    assert (told.maps, told.reason) == ([], "the surrogate has no attention")
+    assert make_method("random", search.space).explain(search.history).reason

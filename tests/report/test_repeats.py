@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from nasbo.report.attention import best_per_subspace
 from nasbo.report.study import open_study
 from nasbo.report.watch import tallies
 from nasbo.report.write import FIGURES, write_report
@@ -36,7 +35,7 @@ def test_a_config_counts_once(folder: Path) -> None:
     assert best.value == pytest.approx((best.values[0] + 2e9) / 3)
     assert max(study.values) < 1e9
     assert sum(tally.n_trials for tally in tallies(study.history)) == 10
-    assert best_per_subspace(study.history)[0].id == best.id
+    assert study.history.best_per_subspace()[0].id == best.id
 
 
 def test_every_figure_is_drawn(folder: Path) -> None:

@@ -1,0 +1,53 @@
+"""Attention maps of fitted surrogates.
+
+The preset ``default`` of AttnBO has attention between units (branches, blocks of a network): one
+map per type of unit, with what the surrogate learned from the history. The preset ``paper`` has an
+encoder of tokens: one map per subspace, of the first block, mean of its heads, for the subspace's
+best config (AttnBO paper, appendix D).
+"""
+
+from __future__ import annotations
+
+import torch
+
+from nasbo.gp.layout import Unit
+from nasbo.gp.shared import SharedUnits
+from nasbo.history import Trial, View
+from nasbo.methods.explanation import AttentionMap
+from nasbo.surrogates.attention import AttentionGP
+from nasbo.surrogates.structured import StructuredGP
+
+
+def unit_maps(surrogate: StructuredGP) -> list[AttentionMap]:
+    """A map per type of units, that with most of them first."""
+    kernels = [kernel for kernel in surrogate.kernels if isinstance(kernel, SharedUnits)]
+    kernels.sort(key=lambda kernel: -len(kernel.members))
+    layout = surrogate.layout
+    maps = []
+    for kernel in kernels:
+        relation = kernel.relation(surrogate.theta)
+        names = [layout.columns[number].name for number in layout.units[kernel.members[0]].columns]
+        title = f"{len(kernel.members)} units: {', '.join(names)}"
+        labels = tuple(_unit_label(layout.units[unit]) for unit in kernel.members)
+        weights = (relation / relation.sum(1, keepdims=True)).tolist()
+        maps.append(AttentionMap(title, labels, weights, "units"))
+    return maps
+
+
+def token_maps(surrogate: AttentionGP, history: View) -> list[AttentionMap]:
+    """A map per subspace that has results, that of the best one first."""
+    return [_token_map(surrogate, history, trial) for trial in history.best_per_subspace()]
+
+
+def _unit_label(unit: Unit) -> str:
+    """``nums_block[2]``, or the branch ``kernel=rbf``; parameters under nothing are at the top."""
+    place = f"[{unit.index}]" if unit.index else ""
+    return unit.branch.replace("[]", place, 1) or "top"
+
+
+def _token_map(surrogate: AttentionGP, history: View, trial: Trial) -> AttentionMap:
+    subspace = history.subspace(trial)
+    x = torch.from_numpy(subspace.encode(trial.config))
+    weights = surrogate.attention_map(subspace, x).tolist()
+    labels = tuple(slot.label for slot in subspace.slots)
+    return AttentionMap(subspace.id, labels, weights, "trained encoder", trial)
