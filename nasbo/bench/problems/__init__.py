@@ -9,6 +9,7 @@ from nasbo.bench.problems import (
     jenatton,
     learners,
     mixed,
+    nas_proxy,
     nas_tables,
     pest,
     pipelines,
@@ -31,6 +32,7 @@ PROBLEMS: dict[str, Entry] = {
     **pest.ENTRIES,
     **nas_tables.ENTRIES,
     **proxy.ENTRIES,
+    **nas_proxy.ENTRIES,
 }
 
 
