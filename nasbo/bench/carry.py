@@ -229,6 +229,9 @@ def difference(before: Record, now: Record) -> str:
         return f"sizes of rounds were {shorten(sizes[0])}, are {shorten(sizes[1])}"
     if before["fallbacks"] != now["fallbacks"]:
         return f"fallbacks were {before['fallbacks']}, are {now['fallbacks']}"
+    returned = [side.get("returned") for side in (before, now)]
+    if json.dumps(returned[0]) != json.dumps(returned[1]):
+        return f"returned configs were {shorten(returned[0])}, are {shorten(returned[1])}"
     return ""
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from nasbo.bench.lookup import find_entry, find_problem
 from nasbo.bench.problem import Problem
+from nasbo.bench.returned import RULE, Returned
 from nasbo.bench.spec import MethodSpec, parse_method
 from nasbo.bench.version import method_version
 from nasbo.errors import NasboError
@@ -71,6 +72,7 @@ class Cell:
 def cell_key(cell: Cell, problem: Problem) -> Record:
     """Everything that decides a cell's result."""
     spec = cell.spec
+    rule = {"returned": RULE} if problem.is_returned else {}
     return {
         "problem": cell.problem,
         "problem_version": problem.version,
@@ -82,6 +84,7 @@ def cell_key(cell: Cell, problem: Problem) -> Record:
         **asdict(cell.protocol),
         "batch": spec.batch_size(problem.space, cell.protocol.batch),
         "protocol": PROTOCOL,
+        **rule,
     }
 
 
@@ -114,11 +117,14 @@ def run_cell(cell: Cell) -> Record:
     driver = Driver(search, Schedule("async", budget=n_design + protocol.trials))
     scores: list[float | None] = []
     rounds: list[list[float]] = []
+    returned = Returned(problem) if problem.is_returned else None
     batch = spec.batch_size(space, protocol.batch)
     while isinstance(run := _next_run(driver, batch, rounds), Run):
         scores.append(_evaluate(driver, problem, run, cell.seed))
         if len(scores) == n_design:
             _warm_up(spec, search.history)
+        if returned is not None and len(scores) >= n_design:
+            returned.ask(search)
     return {
         "key": cell_key(cell, problem),
         "label": spec.label,
@@ -129,6 +135,7 @@ def run_cell(cell: Cell) -> Record:
         "n_subspaces": space.n_subspaces,
         "n_design": n_design,
         "scores": scores,
+        "returned": None if returned is None else returned.columns(scores, n_design),
         "rounds": rounds,
         **_columns(search.history),
         "seconds": round(time.perf_counter() - begin, 3),
@@ -180,11 +187,15 @@ def _columns(history: History) -> Record:
 
 
 def _evaluate(driver: Driver, problem: Problem, run: Run, seed: int) -> float | None:
-    """Tell the value of a run; its noise is a function of the seed and the run's number."""
+    """Tell the value of a run; its noise is a function of the seed and the run's number.
+
+    Returns:
+        Its score; ``None`` where it failed, or where the truth is too costly for all configs.
+    """
     config = driver.search.history.trial(run.number).copy().config
     value = float(problem.evaluate(config, np.random.default_rng([_NOISE, seed, run.number])))
     driver.on_end(run.number, value)
-    if not math.isfinite(value):
+    if not math.isfinite(value) or problem.is_truth_costly:
         return None
     score = float(problem.score(config, value))
     return score if math.isfinite(score) else None

@@ -73,7 +73,8 @@ def draw_bands(axes: Any, index: int, label: str, curves: Array) -> None:
 def _regret_figure(results: Results, name: str, stick: Yardstick, out: Path) -> Path:
     info = results.problems[name]
     kind = "log10 regret" if stick.is_optimum else f"regret (1 = {stick.reference})"
-    figure, axes = new_figure(name, "trials after the design", kind)
+    title = f"{name}, returned configs" if info.is_returned else name
+    figure, axes = new_figure(title, "trials after the design", kind)
     for method in results.contestants(name):
         best = np.stack([run.best[: info.trials + 1] for run in results.of(name, method)])
         curves = stick.log10(best) if stick.is_optimum else stick.regret(best)

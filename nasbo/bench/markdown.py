@@ -21,6 +21,7 @@ def to_markdown(table: Table, title: str = "Benchmark", command: str = "") -> st
         _optimum(table),
         _regrets(table),
         _chosen(table),
+        _returned(table),
         _costs(table),
         _methods(table),
     ]
@@ -171,6 +172,8 @@ def _regrets(table: Table) -> str:
                      for at, o in ones]  # fmt: skip
             rows.append([method, *cells])
         half = f"group {info['group']}, {info['half']} half"
+        if info["is_returned"]:
+            half += "; true values of the configs that the methods return"
         parts.append(f"### {name}\n\n{half}; {what}\n\n{grid(['', *checkpoints], rows)}")
     return "\n\n".join(parts)
 
@@ -184,6 +187,30 @@ def _chosen(table: Table) -> str:
     ]
     what = "True regret at the end of the config that was measured best: what a user would take."
     return f"## With noise\n\n{what}\n\n{grid(['', *table['methods']], rows)}"
+
+
+_RETURNED = {
+    "returned": "returned",
+    "observed": "best value",
+    "tried": "best tried",
+}
+
+
+def _returned(table: Table) -> str:
+    if not table["returned"]:
+        return ""
+    rows = [
+        [f"{name}, {words}", *[_interval(found[m][kind] if m in found else None)
+                               for m in table["methods"]]]
+        for name, found in table["returned"].items()
+        for kind, words in _RETURNED.items()
+    ]  # fmt: skip
+    what = (
+        "True regret at the end of the config that the method returned, by which it is scored, of "
+        "the one with the best (noisy) value, and of the best one that it tried, where that is "
+        "known."
+    )
+    return f"## Returned configs\n\n{what}\n\n{grid(['', *table['methods']], rows)}"
 
 
 def _costs(table: Table) -> str:

@@ -28,9 +28,11 @@ class Run:
     """One cell.
 
     Attributes:
-        best: least true value so far, after 0, 1, ... trials beyond the design: (trials + 1,).
+        best: what the run is scored by, after 0, 1, ... trials beyond the design, (trials + 1,):
+            least true value so far, or true value of the config that the method returns.
         chosen: true value of the config that was measured best so far, (trials + 1,).
-        best_subspace: where the least true value was found so far, (trials + 1,).
+        tried: least true value so far, (trials + 1,); ``None`` where it is not known.
+        best_subspace: of the config that ``best`` is the value of, (trials + 1,).
         costs: (observations so far, processor seconds per config) of each suggestion.
         round_ends: trials beyond the design that had ended after each suggestion.
     """
@@ -40,6 +42,7 @@ class Run:
     seed: int
     best: Array
     chosen: Array
+    tried: Array | None
     best_subspace: NDArray[np.int64]
     costs: tuple[tuple[int, float], ...]
     round_ends: tuple[int, ...]
@@ -55,6 +58,7 @@ class ProblemInfo:
     half: str
     optimum: float | None
     is_noisy: bool
+    is_returned: bool
     n_subspaces: int
     trials: int
 
@@ -163,28 +167,64 @@ def _chosen(what: str, wanted: Sequence[str], known: Sequence[str], out: Path) -
     return tuple(wanted or known)
 
 
+@dataclass(frozen=True)
+class _Curves:
+    """What a run is scored by, with its diagnostics, as in ``Run``."""
+
+    best: Array
+    chosen: Array
+    tried: Array | None
+    best_subspace: NDArray[np.int64]
+
+
 def make_run(record: Record) -> Run:
     """A cell's record as arrays; a search that ran out of configs keeps its best to the end."""
-    n_design, trials = record["n_design"], record["key"]["trials"]
-    scores = np.array([np.inf if s is None else s for s in record["scores"]], dtype=np.float64)
-    values = np.array([np.inf if v is None else v for v in record["values"]], dtype=np.float64)
-    subspaces = np.array(record["subspaces"], dtype=np.int64)
-    ends = np.minimum(np.arange(n_design, n_design + trials + 1), len(scores))
-    leaders = np.array([int(np.argmin(scores[:end])) for end in ends])
-    picks = np.array([int(np.argmin(values[:end])) for end in ends])
+    curves = _curves(record) if record.get("returned") is None else _returned_curves(record)
     sizes = [size for _, size, _ in record["rounds"]]
     costs = tuple((n, cpu / size) for n, size, cpu in record["rounds"] if size)
     return Run(
         problem=record["key"]["problem"],
         method=record["label"],
         seed=record["key"]["seed"],
-        best=scores[leaders],
-        chosen=scores[picks],
-        best_subspace=subspaces[leaders],
+        best=curves.best,
+        chosen=curves.chosen,
+        tried=curves.tried,
+        best_subspace=curves.best_subspace,
         costs=costs,
         round_ends=tuple(int(end) for end in np.cumsum(sizes)),
         record=record,
     )
+
+
+def _curves(record: Record) -> _Curves:
+    """Of a cell that is scored by the least true value."""
+    n_design, trials = record["n_design"], record["key"]["trials"]
+    scores, values = _array(record["scores"]), _array(record["values"])
+    subspaces = np.array(record["subspaces"], dtype=np.int64)
+    ends = np.minimum(np.arange(n_design, n_design + trials + 1), len(scores))
+    leaders = np.array([int(np.argmin(scores[:end])) for end in ends])
+    picks = np.array([int(np.argmin(values[:end])) for end in ends])
+    best = scores[leaders]
+    return _Curves(best, scores[picks], best, subspaces[leaders])
+
+
+def _returned_curves(record: Record) -> _Curves:
+    """Of a cell that is scored by the configs that its method returned."""
+    returned, trials = record["returned"], record["key"]["trials"]
+    at = np.minimum(np.arange(trials + 1), len(returned["trials"]) - 1)
+    tried = returned["of_tried"]
+    # A search in which nothing has finished has returned nothing, and is in no subspace.
+    subspaces = [-1 if t is None else record["subspaces"][t] for t in returned["trials"]]
+    return _Curves(
+        _array(returned["of_returned"])[at],
+        _array(returned["of_observed"])[at],
+        None if tried is None else _array(tried)[at],
+        np.array(subspaces, dtype=np.int64)[at],
+    )
+
+
+def _array(values: Sequence[float | None]) -> Array:
+    return np.array([np.inf if one is None else one for one in values], dtype=np.float64)
 
 
 def _part(raw: dict[str, Any]) -> Part:
@@ -266,6 +306,7 @@ def _info(name: str, records: Sequence[Record]) -> ProblemInfo:
         half=entry.half if entry else last["half"],
         optimum=last["optimum"],
         is_noisy=last["is_noisy"],
+        is_returned=last.get("returned") is not None,
         n_subspaces=last["n_subspaces"],
         trials=min(record["key"]["trials"] for record in mine),
     )

@@ -110,6 +110,10 @@ def compare(first: Array, second: Array) -> Comparison:
 
 
 def first_below(curve: Array, target: float) -> float:
-    """The first point of a curve that is not above the target; infinity if there is none."""
-    reached = np.flatnonzero(curve <= target)
-    return float(reached[0]) if len(reached) else math.inf
+    """The point from which on a curve is not above the target; infinity if there is none.
+
+    A curve of returned configs may rise again, and has then not reached the target yet.
+    """
+    above = np.flatnonzero(~(curve <= target))
+    first = int(above[-1]) + 1 if len(above) else 0
+    return float(first) if first < len(curve) else math.inf

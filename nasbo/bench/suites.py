@@ -31,6 +31,14 @@ TOKEN_POOLING = "attnbo[preset=paper,pooling=token]@subspaces"
 NAS = "cifar10_proxy"
 NAS_METHODS = ("attnbo@subspaces", "addtree", "bandits@subspaces", "random@subspaces",
                "tpe@subspaces")  # fmt: skip
+NOISY = (
+    "nas_proxy", "nas_proxy_other", "nasbench201_cifar10_noisy", "nasbench201_cifar100_noisy",
+    "cash_log_diabetes_noisy", "cash_log_steel_noisy", "pipeline_diabetes_noisy",
+    "pipeline_monks2_noisy", "jenatton_small_shifted_noisy", "jenatton_large_shifted_noisy",
+    "blocks_noisy", "share_noisy",
+)  # fmt: skip
+"""Pairs of a problem of the tuning half and one that is held out."""
+NOISY_METHODS = ("attnbo", "gp", "addtree", "tpe", "smac", "evolution", "random")
 
 
 @dataclass(frozen=True)
@@ -108,6 +116,10 @@ SUITES: dict[str, Suite] = {
             Part((NAS,), NAS_METHODS, 3, Protocol(trials=40)),
         ),
         claims="attnbo",
+    ),
+    "noisy": Suite(
+        "how good what a method returns truly is where values are noisy, 12 problems × 5 seeds",
+        (Part(NOISY, NOISY_METHODS, 5),),
     ),
     "casmopolitan": Suite(
         "choices and numbers mixed, 200 evaluations, 5 seeds",

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from nasbo.bench.regret import Yardstick, regret_pairs, yardsticks
-from nasbo.bench.results import ProblemInfo, Results, fallback_shares
+from nasbo.bench.results import Array, ProblemInfo, Results, Run, fallback_shares
 from nasbo.bench.statistics import TIE_DIGITS, bootstrap, compare, first_below, ranks
 
 Table = dict[str, Any]
@@ -36,6 +36,7 @@ def make_table(results: Results) -> Table:
             "reach": _reach(results, sticks),
             "optimum": {n: _found(results, i, sticks[n]) for n, i in _known(results)},
             "chosen": {n: _chosen(results, n, sticks[n]) for n in _noisy(results)},
+            "returned": {n: _returned(results, n, sticks[n]) for n in _returning(results)},
             "cost": {name: _costs(results, some) for name, some in scopes(results)},
             "fallbacks": fallback_shares(results),
             "versions": _versions(results),
@@ -162,7 +163,13 @@ def _known(results: Results) -> list[tuple[str, ProblemInfo]]:
 
 
 def _noisy(results: Results) -> list[str]:
-    return [name for name, info in results.problems.items() if info.is_noisy]
+    """Problems with noise that are scored by the best config tried."""
+    infos = results.problems.items()
+    return [name for name, info in infos if info.is_noisy and not info.is_returned]
+
+
+def _returning(results: Results) -> list[str]:
+    return [name for name, info in results.problems.items() if info.is_returned]
 
 
 def _found(results: Results, info: ProblemInfo, stick: Yardstick) -> Table:
@@ -192,6 +199,24 @@ def _chosen(results: Results, name: str, stick: Yardstick) -> Table:
             bootstrap([float(stick.regret(run.chosen[-1])) for run in results.of(name, method)])
         )
         for method in results.contestants(name)
+    }
+
+
+def _returned(results: Results, name: str, stick: Yardstick) -> Table:
+    """True regret at the end of what was returned, was measured best and was the best of all."""
+
+    def interval(runs: Sequence[Run], curve: Callable[[Run], Array | None]) -> Table | None:
+        ends = [found[-1] for run in runs if (found := curve(run)) is not None]
+        return asdict(bootstrap(stick.regret(np.array(ends)))) if ends else None
+
+    return {
+        method: {
+            "returned": interval(runs, lambda run: run.best),
+            "observed": interval(runs, lambda run: run.chosen),
+            "tried": interval(runs, lambda run: run.tried),
+        }
+        for method in results.contestants(name)
+        if (runs := results.of(name, method))
     }
 
 

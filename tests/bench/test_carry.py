@@ -215,3 +215,5 @@ def test_differences_are_found_to_the_last_bit(
     assert difference(before, json.loads(json.dumps(now))) == words
     assert "fallbacks" in difference(before, before | {"fallbacks": {"FitError": 1}})
     assert "trial 3" in difference(before, before | {"values": [1.0] * 3})
+    assert "returned configs" in difference(before, before | {"returned": {"trials": [1]}})
+    assert difference(before, before | {"returned": None}) == ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nasbo.bench.cell import Protocol
+from nasbo.bench.problems import PROBLEMS
 from nasbo.bench.spec import parse_method
 from nasbo.bench.suites import SUITES, Changes, own_parts, suite_parts
 from nasbo.errors import NasboError
@@ -23,12 +24,17 @@ def test_methods_of_suites_can_be_made(label: str) -> None:
 
 def test_suites_have_what_they_promise() -> None:
     assert set(SUITES) == {
-        "quick", "full", "jenatton", "ablation", "attnbo-paper", "casmopolitan",
+        "quick", "full", "jenatton", "ablation", "attnbo-paper", "casmopolitan", "noisy",
     }  # fmt: skip
     full = SUITES["full"].parts
     assert sum(len(part.problems) for part in full) >= 10
     assert {part.seeds for part in full if "jenatton_small" in part.problems} == {10}
     assert min(part.seeds for part in full) >= 5
+    (noisy,) = SUITES["noisy"].parts
+    assert {PROBLEMS[name].group for name in noisy.problems} == {"noisy"}
+    halves = [PROBLEMS[name].half for name in noisy.problems]
+    assert halves == ["tuning", "held-out"] * 6
+    assert (noisy.seeds, noisy.protocol) == (5, Protocol())
     (mixed,) = SUITES["casmopolitan"].parts
     assert mixed.protocol.trials + (mixed.protocol.design or 0) == 200
 

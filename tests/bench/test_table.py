@@ -274,6 +274,8 @@ def test_statistics_of_little() -> None:
     assert ranks(np.array([[0.30001, 0.3, 0.1]])).tolist() == [[2.5, 2.5, 1.0]]
     assert first_below(np.array([3.0, 2.0, 1.0]), 2.0) == 1.0
     assert first_below(np.array([3.0]), 2.0) == math.inf
+    assert first_below(np.array([3.0, 1.0, 3.0, 2.0, 1.0]), 2.0) == 3.0
+    assert first_below(np.array([1.0, 3.0]), 2.0) == math.inf
     assert checkpoints(80) == [10, 20, 40, 80]
     assert checkpoints(30) == [10, 20, 30]
 

@@ -11,6 +11,7 @@ from nasbo.bench.problems import (
     mixed,
     nas_proxy,
     nas_tables,
+    noisy,
     pest,
     pipelines,
     proxy,
@@ -33,6 +34,7 @@ PROBLEMS: dict[str, Entry] = {
     **nas_tables.ENTRIES,
     **proxy.ENTRIES,
     **nas_proxy.ENTRIES,
+    **noisy.ENTRIES,
 }
 
 

@@ -132,7 +132,8 @@ def nas_proxy(name: str) -> Problem:
     def truth(config: Config) -> float:
         return float(ensemble(name).predict(np.array([features(config)]))[0])
 
-    return Problem(name, space, with_noise(name, truth, variant.noise), truth, variant.optimum)
+    plain = Problem(name, space, lambda config, rng: truth(config), optimum=variant.optimum)
+    return with_noise(plain, name, variant.noise)
 
 
 def _check() -> None:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
-from nasbo.bench.problem import Config
-
-Evaluate = Callable[[Config, np.random.Generator], float]
+from nasbo.bench.problem import Config, Problem
 
 
 def own_stream(problem: str, rng: np.random.Generator) -> np.random.Generator:
@@ -21,10 +19,30 @@ def own_stream(problem: str, rng: np.random.Generator) -> np.random.Generator:
     return np.random.default_rng([zlib.crc32(problem.encode()), int(rng.integers(2**63))])
 
 
-def with_noise(problem: str, truth: Callable[[Config], float], deviation: float) -> Evaluate:
-    """The truth plus normal noise of a standard deviation."""
+def with_noise(problem: Problem, name: str, deviation: float) -> Problem:
+    """A problem under another name: its truth with normal noise, scored by returned configs.
+
+    Args:
+        problem: whose truth it is, or whose values where they have no noise.
+        name: of the noisy problem.
+        deviation: standard deviation of the noise.
+    """
+
+    def truth(config: Config) -> float:
+        # What has no truth apart has no noise: its value depends on no generator.
+        known = problem.truth
+        return known(config) if known else problem.evaluate(config, np.random.default_rng(0))
 
     def evaluate(config: Config, rng: np.random.Generator) -> float:
-        return truth(config) + deviation * float(own_stream(problem, rng).standard_normal())
+        return truth(config) + deviation * float(own_stream(name, rng).standard_normal())
 
-    return evaluate
+    return replace(problem, name=name, evaluate=evaluate, truth=truth, is_returned=True)
+
+
+def with_own_stream(problem: Problem, name: str) -> Problem:
+    """A problem that is noisy itself, under another name and scored by returned configs."""
+
+    def evaluate(config: Config, rng: np.random.Generator) -> float:
+        return problem.evaluate(config, own_stream(name, rng))
+
+    return replace(problem, name=name, evaluate=evaluate, is_returned=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -20,14 +20,17 @@ N_REPEATS = 2
 LEAST_PROBABILITY = 1e-3
 
 
-def log_loss(make_learner: Callable[[], Any], table: Table) -> float:
-    """The mean loss over all rows and repeats; a function of its arguments alone.
+def log_loss(
+    make_learner: Callable[[], Any], table: Table, splits: Iterable[int] = range(N_REPEATS)
+) -> float:
+    """The mean loss over all rows and splits; a function of its arguments alone.
 
     Args:
         make_learner: builds an unfitted classifier of scikit-learn's kind. One that has no
             probabilities but a decision function is calibrated by Platt's sigmoid, fitted to the
             out-of-fold scores of the other folds. One that overflows on a fold guesses.
         table: two classes.
+        splits: seeds of the splits into folds; each is one repeat.
     """
     from sklearn.exceptions import ConvergenceWarning
     from threadpoolctl import threadpool_limits
@@ -36,14 +39,14 @@ def log_loss(make_learner: Callable[[], Any], table: Table) -> float:
         # Learners are cut off on purpose, and bad settings are part of the problem.
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", RuntimeWarning)
-        losses = [_one_repeat(make_learner, table, repeat) for repeat in range(N_REPEATS)]
+        losses = [_one_repeat(make_learner, table, split) for split in splits]
     return float(np.mean(losses))
 
 
-def _one_repeat(make_learner: Callable[[], Any], table: Table, repeat: int) -> float:
+def _one_repeat(make_learner: Callable[[], Any], table: Table, split: int) -> float:
     from sklearn.model_selection import StratifiedKFold
 
-    splitter = StratifiedKFold(N_FOLDS, shuffle=True, random_state=repeat)
+    splitter = StratifiedKFold(N_FOLDS, shuffle=True, random_state=split)
     folds: Folds = list(splitter.split(table.features, table.labels))
     scores = np.empty(len(table.labels))
     for train, test in folds:

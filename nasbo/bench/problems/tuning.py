@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib import metadata, util
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 from nasbo.bench.problem import Config, Problem
 from nasbo.bench.problems.entry import Entry
 from nasbo.bench.problems.openml import SETS, load_set
-from nasbo.bench.problems.scoring import log_loss
+from nasbo.bench.problems.scoring import N_REPEATS, log_loss
 from nasbo.bench.problems.store import Store
 from nasbo.errors import NasboError
 from nasbo.space import Space
@@ -102,10 +102,10 @@ class Family:
         made_with = ", ".join(package.version for package in self.packages)
         return Store(f"{self.name}_{data}-{self.version}", made_with)
 
-    def measure(self, config: Config, data: str) -> float:
-        """The log-loss of a config's learner on one data set."""
+    def measure(self, config: Config, data: str, splits: Iterable[int] = range(N_REPEATS)) -> float:
+        """The log-loss of a config's learner on one data set, the mean over splits into folds."""
         table = load_set(data)
-        return log_loss(lambda: self.learner(config, table.features.shape[1]), table)
+        return log_loss(lambda: self.learner(config, table.features.shape[1]), table, splits)
 
     def problem(self, data: str) -> Problem:
         """The problem on one data set; its values are stored on disk."""

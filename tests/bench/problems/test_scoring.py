@@ -28,6 +28,13 @@ def test_a_constant_guess_has_the_entropy_of_the_labels(table: Table) -> None:
     assert log_loss(DummyClassifier, table) == pytest.approx(entropy, abs=1e-3)
 
 
+def test_splits_are_repeats_that_can_be_chosen(table: Table) -> None:
+    each = [log_loss(LogisticRegression, table, [split]) for split in range(N_REPEATS)]
+    assert len(set(each)) == N_REPEATS
+    assert log_loss(LogisticRegression, table) == pytest.approx(np.mean(each), rel=1e-12)
+    assert log_loss(LogisticRegression, table, [2**31]) not in each
+
+
 def test_sure_and_wrong_is_bounded(table: Table) -> None:
     class Wrong(DummyClassifier):  # type: ignore[misc]
         def predict_proba(self, X: Any) -> Any:

@@ -1,0 +1,85 @@
+"""True values of the configs that a search returns, one after each trial beyond the design."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from nasbo.bench.problem import Config, Problem
+from nasbo.search import Search
+
+Curve = list[float | None]
+RULE = 1
+"""Raised when a search returns another config after the same results: part of the cells' keys."""
+
+
+@dataclass
+class Returned:
+    """The configs that a user would take if the search stopped after so many trials.
+
+    A search is asked for its ``best`` while it stands at that number of results, so that whatever
+    its method says of noisy values counts: a later answer would know later results.
+
+    Attributes:
+        problem: whose truth counts.
+        trials: that the search returned, after 0, 1, ... trials beyond the design; ``None`` where
+            nothing had finished.
+        observed: trials with the best value so far, likewise.
+    """
+
+    problem: Problem
+    trials: list[int | None] = field(default_factory=list)
+    observed: list[int | None] = field(default_factory=list)
+    _configs: dict[int, Config] = field(default_factory=dict)
+    _truths: dict[int, float] = field(default_factory=dict)
+
+    def ask(self, search: Search) -> None:
+        """Note what the search returns as it stands."""
+        known = [trial for trial in search.history.trials if trial.value is not None]
+        if not known:
+            self.trials.append(None)
+            self.observed.append(None)
+            return
+        best = search.best
+        # Earlier trials first among equals, as in the history.
+        lucky = min(known, key=lambda trial: (trial.value, trial.id)).copy()
+        for trial in (best, lucky):
+            self._configs[trial.id] = trial.config
+        self.trials.append(best.id)
+        self.observed.append(lucky.id)
+
+    def columns(self, scores: Curve, n_design: int) -> dict[str, Any]:
+        """Part of a cell's record.
+
+        Args:
+            scores: true values of all trials, ``None`` where unknown.
+            n_design: trials of the design.
+
+        Returns:
+            ``trials`` that were returned, and true values ``of_returned``, ``of_observed`` (the
+            config with the best value) and ``of_tried`` (the best of all; ``None`` where the truth
+            is too costly for all), after 0, 1, ... trials beyond the design.
+        """
+        tried = None if self.problem.is_truth_costly else _least_so_far(scores, n_design)
+        return {
+            "trials": self.trials,
+            "of_returned": [self._truth(trial) for trial in self.trials],
+            "of_observed": [self._truth(trial) for trial in self.observed],
+            "of_tried": tried,
+        }
+
+    def _truth(self, trial: int | None) -> float | None:
+        if trial is None:
+            return None
+        if trial not in self._truths:
+            self._truths[trial] = float(self.problem.score(self._configs[trial], math.nan))
+        truth = self._truths[trial]
+        return truth if math.isfinite(truth) else None
+
+
+def _least_so_far(scores: Curve, n_design: int) -> Curve:
+    curve: Curve = []
+    for end in range(n_design, len(scores) + 1):
+        curve.append(min((s for s in scores[:end] if s is not None), default=None))
+    return curve
