@@ -43,8 +43,8 @@ def cli() -> None:
 
 COMMANDS = (
     spaces.space, data.data, sweeps.methods, sweeps.run, sweeps.resume, sweeps.status, sweeps.best,
-    sweeps.export, sweeps.finalize, launch.launch, launch.stop, launch.logs, reports.report,
-    reports.compare, reports.grafana,
+    sweeps.why, sweeps.export, sweeps.finalize, launch.launch, launch.stop, launch.logs,
+    reports.report, reports.compare, reports.grafana,
     benches.bench,
 )  # fmt: skip
 for command in COMMANDS:

@@ -66,6 +66,7 @@ def test_help_imports_neither_torch_nor_ray() -> None:
         ["resume"],
         ["status"],
         ["best"],
+        ["why"],
         ["export"],
         ["finalize"],
         ["data"],
@@ -149,6 +150,11 @@ def test_sample_is_repeatable_and_valid() -> None:
         ["resume", "nowhere"],
         ["status", "nowhere"],
         ["best", "nowhere"],
+        ["best", "nowhere", "--json", "--explain"],
+        ["why", "nowhere", "0"],
+        ["why", "nowhere"],
+        ["why", "nowhere", "-1"],
+        ["why", "nowhere", "first"],
         ["export", "nowhere", "--csv"],
         ["dance"],
     ],
@@ -188,6 +194,39 @@ def test_status_best_and_export(folder: Path) -> None:
     assert rows[0].startswith(columns)
     assert rows[0].endswith("config.C,config.kernel,config.degree,config.gamma")
     assert len(rows) == 4
+
+
+def test_why_a_trial(folder: Path) -> None:
+    told = _call("why", folder, "2")
+    assert told.exit_code == 0, told.stderr
+    assert "trial 2 (kernel=" in told.stdout
+    assert "from the 2 other results" in told.stdout
+    best = _call("best", folder, "--explain").stdout
+    assert best.startswith("best: trial 0, value 0")
+    assert "trial 0 (kernel=" in best
+    result = _call("why", folder, "3")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "no trial 3: they go from 0 to 2" in result.stderr
+
+
+def test_why_needs_a_model(tmp_path: Path) -> None:
+    given = {"space": "svm", "trainer": "cli_own:train", "method": "random"}
+    create_folder(tmp_path / "run", make_sweep(given))
+    with Search("svm", method="random", journal=tmp_path / "run" / JOURNAL_FILE) as search:
+        for trial in search.ask(4):
+            search.tell(trial, float(trial.id))
+    for words in (["why", tmp_path / "run", "0"], ["best", tmp_path / "run", "--explain"]):
+        result = _call(*words)
+        assert result.exit_code == 2
+        assert "random cannot explain trial 0: the method has no surrogate" in result.stderr
+
+
+def test_why_needs_no_ray(folder: Path) -> None:
+    code = f"import sys; sys.argv = ['nasbo', 'why', {str(folder)!r}, '1']\n"
+    code += "from nasbo.cli import main\n"
+    loaded = _python(f"{code}try:\n    main()\nexcept SystemExit as e:\n    assert not e.code")
+    assert "torch" in loaded
+    assert not loaded & {"ray", "torchvision"}
 
 
 def test_best_of_nothing(tmp_path: Path) -> None:

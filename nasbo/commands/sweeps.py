@@ -1,17 +1,20 @@
-"""Words about sweeps: methods, run, resume, finalize, status, best, export."""
+"""Words about sweeps: methods, run, resume, finalize, status, best, why, export."""
 
 from __future__ import annotations
 
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from nasbo.commands.folder_path import FolderPath
 from nasbo.commands.options import sweep_options
 from nasbo.commands.terminal import console
+
+if TYPE_CHECKING:
+    from nasbo.sweeps import SweepFolder
 
 
 @click.command()
@@ -195,17 +198,54 @@ def status(folder: Path, as_json: bool, is_watched: bool, interval_s: float) -> 
 @click.command()
 @click.argument("folder", metavar="DIR", type=FolderPath())
 @click.option("--json", "as_json", is_flag=True)
-def best(folder: Path, as_json: bool) -> None:
+@click.option("--explain", "is_explained", is_flag=True, help="Also what nasbo why says of it.")
+def best(folder: Path, as_json: bool, is_explained: bool) -> None:
     """Show the best config of a sweep."""
     from nasbo.start import show_best
     from nasbo.sweeps import SweepFolder
 
+    if as_json and is_explained:
+        raise click.UsageError("--explain and --json do not go together")
     sweep = SweepFolder(folder)
     if not as_json:
         show_best(sweep, console())
+        if is_explained:
+            _explain(sweep, sweep.best.id)
         return
     trial = sweep.best
     click.echo(json.dumps({"trial": trial.id, "value": trial.value, "config": trial.config}))
+
+
+@click.command()
+@click.argument("folder", metavar="DIR", type=FolderPath())
+@click.argument("number", metavar="TRIAL", type=click.IntRange(min=0))
+def why(folder: Path, number: int) -> None:
+    """Explain a trial: what the model predicts of it, what it is near, what speaks for it.
+
+    \b
+    nasbo why runs/first 17
+    nasbo best runs/first --explain
+
+    \b
+    prediction   by the sweep's method, fitted on the results of the other trials; of a trial that
+                 has ended, its own result stands beside it
+    improvement  what is expected beyond the best of the other results
+    nearest      known configs by the correlation that the model sees, and where they differ
+    parameters   how much better or worse the prediction is than with the parameter at its typical
+                 value (the median, or the most frequent choice, of the other results)
+
+    Numbers of trials are in nasbo export DIR and in the report. The model is fitted once, which
+    takes as long as a suggestion of the method; nothing of the sweep is changed.
+    """
+    from nasbo.sweeps import SweepFolder
+
+    _explain(SweepFolder(folder), number)
+
+
+def _explain(sweep: SweepFolder, number: int) -> None:
+    from nasbo.report.why import describe_why
+
+    console().print(describe_why(sweep, number), highlight=False)
 
 
 @click.command()

@@ -13,7 +13,7 @@ import torch
 from nasbo.gp.layout import Unit
 from nasbo.gp.shared import SharedUnits
 from nasbo.history import Trial, View
-from nasbo.methods.explanation import AttentionMap
+from nasbo.methods.explanation import MAX_MAPS, AttentionMap
 from nasbo.surrogates.attention import AttentionGP
 from nasbo.surrogates.structured import StructuredGP
 
@@ -35,8 +35,9 @@ def unit_maps(surrogate: StructuredGP) -> list[AttentionMap]:
 
 
 def token_maps(surrogate: AttentionGP, history: View) -> list[AttentionMap]:
-    """A map per subspace that has results, that of the best one first."""
-    return [_token_map(surrogate, history, trial) for trial in history.best_per_subspace()]
+    """A map for each of the ``MAX_MAPS`` best subspaces, that of the best one first."""
+    best = history.best_per_subspace()[:MAX_MAPS]
+    return [_token_map(surrogate, history, trial) for trial in best]
 
 
 def _unit_label(unit: Unit) -> str:

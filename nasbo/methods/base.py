@@ -17,7 +17,7 @@ from nasbo.feasibility import Region, failing_regions
 from nasbo.history import PREDICTION, History, Source, Trial, View
 from nasbo.history.data import Data
 from nasbo.methods.exclusion import Excluded
-from nasbo.methods.explanation import Explanation
+from nasbo.methods.explanation import Explanation, Why
 from nasbo.space import Config, Space, Subspace
 
 logger = logging.getLogger(__name__)
@@ -27,6 +27,7 @@ MAX_DESIGN_SUBSPACES = 16
 """Up to here each subspace gets its two design configs."""
 MANY_SUBSPACES_DESIGN = 24
 """Size of the design beyond that: one config each in subspaces drawn at random."""
+NO_SURROGATE = "the method has no surrogate of all results"
 _DRAWS = 100
 _ENUMERABLE = 20_000
 _FEW = 16
@@ -118,7 +119,11 @@ class Method(ABC):
 
     def explain(self, history: View) -> Explanation:
         """What the method's model has learned from a history; empty, with a reason, without one."""
-        return Explanation("the method has no surrogate")
+        return Explanation(NO_SURROGATE)
+
+    def why(self, history: View, trial: Trial) -> Why:
+        """What the method's model says about a trial; empty, with a reason, without a model."""
+        return Why(trial, NO_SURROGATE)
 
     def suggest(self, history: History, n: int) -> list[Suggestion]:
         """The next ``n`` configs: what is left of the initial design, then the method's own.

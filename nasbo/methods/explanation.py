@@ -1,4 +1,4 @@
-"""Explanation of a method's model: what a report shows of it."""
+"""Explanation of a method's model, and of a single trial by it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from nasbo.history import Trial
+from nasbo.space import Value
+
+MAX_MAPS = 4
+"""So many attention maps are drawn at most."""
 
 
 @dataclass(frozen=True)
@@ -37,13 +41,87 @@ class Explanation:
         maps: those of the largest types of units, or of the best subspaces, first.
         noise_sd: standard deviation of the noise, in units of the metric; ``None`` where the model
             has no noise of its own.
-        lengthscales: by parameter, in the unit cube: the score changes fast along short ones.
+        lengthscales: by parameter, in the unit cube, where two different choices are at distance 1:
+            the score changes fast along short ones.
     """
 
     reason: str = ""
     maps: Sequence[AttentionMap] = ()
     noise_sd: float | None = None
     lengthscales: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """A known config near that of a trial.
+
+    Attributes:
+        trial: whose config it is.
+        correlation: of the scores of both configs under the model's prior, at most 1.
+        differences: value of the trial and value of the neighbour, by parameter, where they
+            differ; ``None`` where a config does not have the parameter.
+    """
+
+    trial: Trial
+    correlation: float
+    differences: Mapping[str, tuple[Value, Value]]
+
+
+@dataclass(frozen=True)
+class Effect:
+    """Effect of one parameter's value on the prediction of a trial.
+
+    The prediction is compared with that of the same config, but for this parameter at its typical
+    value: the most frequent choice, or the (lower) median of a number, among the other results
+    that have the parameter. Where the parameter is structural, what exists under both values
+    keeps its value, and what comes into being has its typical one. Effects are taken one at a
+    time, so they need not add up.
+
+    Attributes:
+        parameter: its label, ``kernel_size[2]``.
+        value: that of the trial.
+        typical: the value that it is compared with.
+        gain: by how much the prediction is better with the trial's value, in units of the metric:
+            above 0 it speaks for the trial, below 0 against it.
+    """
+
+    parameter: str
+    value: Value
+    typical: Value
+    gain: float
+
+
+@dataclass(frozen=True)
+class Why:
+    """What a method's model says about one trial, from the results of the others.
+
+    The trial's own result is left out, so that the prediction of a finished trial can be compared
+    with it; a trial that is open has none, and its prediction is the posterior as it is now. What
+    the method thought when it suggested the trial is in ``trial.info``.
+
+    Attributes:
+        trial: which is explained.
+        reason: why there is no explanation; empty where there is one.
+        n_results: how many results the model was fitted on.
+        prediction: median of the noise-free value and the ends of its interval of one standard
+            deviation, the smaller one first.
+        improvement: expected improvement upon the best posterior mean of the other results, in
+            units of the metric.
+        noise_sd: standard deviation of the noise, in units of the metric; ``None`` where the model
+            has no noise of its own.
+        nearest: known configs of the largest correlation, the nearest first; empty where none is
+            near, or the model has no covariance.
+        effects: of the parameters that are not at their typical value, the largest first.
+    """
+
+    trial: Trial
+    reason: str = ""
+    n_results: int = 0
+    prediction: tuple[float, float, float] | None = None
+    improvement: float | None = None
+    noise_sd: float | None = None
+    nearest: Sequence[Neighbour] = ()
+    effects: Sequence[Effect] = ()
 
 
 def thin(rows: Sequence[tuple[Trial, float]], n: int) -> list[tuple[Trial, float]]:

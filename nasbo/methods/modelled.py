@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,12 @@ import torch
 from numpy.typing import NDArray
 
 from nasbo.acquisition import Acquisition, Avoided, Chooser, Found, SampledLogEI
-from nasbo.history import PREDICTION, View
+from nasbo.history import PREDICTION, Trial, View
 from nasbo.history.data import Data
 from nasbo.methods.base import Method, Suggestion, Task
-from nasbo.methods.explanation import AttentionMap, Explanation, thin
-from nasbo.surrogates.base import ExactGP, Surrogate
+from nasbo.methods.explanation import AttentionMap, Explanation, Why, thin
+from nasbo.methods.why import explain_trial, noise_sd
+from nasbo.surrogates.base import Surrogate
 
 Array = NDArray[np.float64]
 
@@ -24,6 +26,7 @@ NOTHING = math.log(1e-3)
 """A log-EI below this, in standard deviations of the scores, expects no improvement."""
 MAX_EXPLAINED_ROWS = 150
 """Enough to find how units share, and a second instead of four at a thousand rows."""
+NO_ATTENTION = "the surrogate has no attention"
 
 
 class SurrogateMethod(Method):
@@ -61,22 +64,35 @@ class SurrogateMethod(Method):
         if len(history.rows()) < 2 or history.best is None:
             return Explanation("fewer than two results so far")
         try:
-            surrogate = self.fit_to_explain(history)
+            surrogate = self.fit_to_explain(thin(history.rows(), self.max_explained_rows))
         except ArithmeticError as error:
             return Explanation(f"the surrogate could not be trained: {error}")
-        maps, reason = self.attention_maps(surrogate, history)
-        return Explanation(reason, maps, _noise_sd(surrogate), surrogate.lengthscales())
+        maps, reason = (
+            self.attention_maps(surrogate, history) if self.has_attention else ([], NO_ATTENTION)
+        )
+        return Explanation(reason, maps, noise_sd(surrogate), surrogate.lengthscales())
 
-    def fit_to_explain(self, history: View) -> Surrogate:
-        """The surrogate, which has seen ``max_explained_rows`` at most."""
+    def why(self, history: View, trial: Trial) -> Why:
+        """What the surrogate says about a trial; it is fitted once, on all other results."""
+        # A twin has the result of the same training, which would give the answer away.
+        rows = [row for row in history.rows() if _training(row[0]) != _training(trial)]
+        if len(rows) < 2:
+            return Why(trial, "fewer than two other results so far")
+        try:
+            surrogate = self.fit_to_explain(rows)
+        except ArithmeticError as error:
+            return Why(trial, f"the surrogate could not be trained: {error}")
+        return explain_trial(surrogate, history, trial, [one for one, _ in rows])
+
+    def fit_to_explain(self, rows: Sequence[tuple[Trial, float]]) -> Surrogate:
+        """The surrogate, fitted on trials with their scores."""
         surrogate = self.make_surrogate(Task.empty(self.space, self.seed))
-        rows = thin(history.rows(), self.max_explained_rows)
         surrogate.fit(Data.of_trials(self.space, rows))
         return surrogate
 
     def attention_maps(self, surrogate: Surrogate, history: View) -> tuple[list[AttentionMap], str]:
         """Attention maps of a fitted surrogate, or why there are none."""
-        return [], "the surrogate has no attention"
+        return [], NO_ATTENTION
 
     def make_chooser(self, task: Task) -> Chooser:
         """What chooses configs under an acquisition."""
@@ -103,12 +119,9 @@ def describe(
     return Suggestion(found.config, "model", info | thought)
 
 
-def _noise_sd(surrogate: Surrogate) -> float | None:
-    """Half the width of the noise's interval around the mean score."""
-    if not isinstance(surrogate, ExactGP):
-        return None
-    sd = float(surrogate.noise_variance()) ** 0.5
-    return (surrogate.scale.to_score(sd) - surrogate.scale.to_score(-sd)) / 2
+def _training(trial: Trial) -> int:
+    """Number of the trial whose training gave the result."""
+    return trial.id if trial.twin is None else trial.twin
 
 
 def avoided(task: Task) -> Avoided:

@@ -8,9 +8,7 @@ from typing import Any
 from nasbo.errors import NasboError
 from nasbo.history import View
 from nasbo.methods import make_method
-from nasbo.methods.explanation import AttentionMap
-
-MAX_MAPS = 4
+from nasbo.methods.explanation import MAX_MAPS, AttentionMap
 
 __all__ = ["AttentionMap", "NoAttentionError", "attention_maps"]
 
@@ -33,7 +31,7 @@ def attention_maps(
         method: the sweep's method and
         options: its options, which decide what attends;
         seed: its seed.
-        n_maps: how many at most.
+        n_maps: how many at most; ``MAX_MAPS`` of subspaces.
 
     Raises:
         NoAttentionError: there is nothing to draw; the message says why.
@@ -43,7 +41,7 @@ def attention_maps(
             warnings.simplefilter("ignore", FutureWarning)
             made = make_method(method, history.space, seed, **(options or {}))
     except (NasboError, TypeError) as error:
-        raise NoAttentionError(f"the sweep's options are no longer known: {error}") from error
+        raise NoAttentionError(f"the method {method} cannot be had here: {error}") from error
     if not made.has_attention:
         raise NoAttentionError(f"the method {method} has no attention with these options")
     explanation = made.explain(history)

@@ -12,6 +12,7 @@ from typing import Any
 
 from nasbo.errors import NasboError, SweepError
 from nasbo.history import Trial, View
+from nasbo.methods.explanation import Explanation
 from nasbo.report.axes import number_text, value_limits
 from nasbo.report.drawing import SERIES, Drawing
 from nasbo.report.importance import Importance, measure_importance
@@ -127,6 +128,15 @@ class Study:
     def importance(self) -> Importance | None:
         """What the parameters explain; ``None`` where there is too little to tell."""
         return measure_importance(self.history)
+
+    @cached_property
+    def explanation(self) -> Explanation:
+        """What the method's model has learned; empty, with a reason, without one."""
+        try:
+            method = self.folder.method
+        except (NasboError, TypeError) as error:
+            return Explanation(f"the method {self.sweep.method} cannot be had here: {error}")
+        return method.explain(self.history)
 
     @cached_property
     def drawn(self) -> set[int]:

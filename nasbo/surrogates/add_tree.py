@@ -20,6 +20,7 @@ from nasbo.space import Space, Subspace
 from nasbo.space.vertices import Path, VertexTree
 from nasbo.space.walk import ROOT, Key
 from nasbo.surrogates.base import GP, KernelGP
+from nasbo.surrogates.lengthscales import shortest
 
 Array = NDArray[np.float64]
 
@@ -100,6 +101,14 @@ class AddTreeGP(KernelGP):
             here = self._kernel(key).variance(theta).expand(len(indices))
             variance = variance.index_add(0, indices, here)
         return variance
+
+    def lengthscales(self) -> dict[str, float]:
+        lengths: list[tuple[str, float]] = []
+        for key, slots in self.tree.slots.items():
+            starts = [start for start, _ in self._maps[key].columns]
+            own = self.theta[self._kernels[key].scales[starts]].exp().tolist()
+            lengths += zip([slot.label for slot in slots], own, strict=True)
+        return shortest(lengths)
 
     def condition(self, subspaces: list[Subspace], x: list[Array], z: Tensor) -> None:
         """Take in rows; the factors of the parts that belong together are made when needed."""

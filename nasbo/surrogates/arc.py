@@ -13,6 +13,7 @@ from nasbo.gp.layout import Layout
 from nasbo.gp.rows import Batches
 from nasbo.space import Space
 from nasbo.surrogates.base import KernelGP
+from nasbo.surrogates.lengthscales import shortest
 
 
 class ArcRows(NamedTuple):
@@ -69,6 +70,16 @@ class ArcGP(KernelGP):
 
     def diagonal(self, theta: Tensor, rows: ArcRows) -> Tensor:
         return theta[self._weight].exp().expand(len(rows.numbers))
+
+    def lengthscales(self) -> dict[str, float]:
+        """Of a number along the arc: for a small step dv its points are w pi rho dv apart."""
+        turns = torch.pi * torch.sigmoid(self.theta[self._bends])
+        arcs = (self.theta[self._number_scales].exp() / turns).tolist()
+        steps = (self.theta[self._choice_scales].exp() * ONE_HOT).tolist()
+        lengths = dict(
+            zip(self._numbers.tolist() + self._choices.tolist(), arcs + steps, strict=True)
+        )
+        return shortest((column.label, lengths[column.start]) for column in self.layout.columns)
 
     def _gates_of_columns(self) -> Tensor:
         """1 where a unit or decision holds a column, shape (n_gates, n_columns)."""

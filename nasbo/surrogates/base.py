@@ -64,8 +64,24 @@ class Surrogate(Protocol):
         """The same model, conditioned on running configs as if they had ended at their mean."""
 
     def lengthscales(self) -> dict[str, float]:
-        """By parameter, in the unit cube; empty where it has no single one for each."""
+        """By parameter, in the unit cube, where two different choices are at distance 1.
+
+        The shortest where a name has several; empty where parameters have none of their own.
+        """
         return {}
+
+    def correlations(self, subspace: Subspace, x: Tensor, others: Batches) -> Tensor | None:
+        """Prior correlations of the score of a config with those of others.
+
+        Args:
+            subspace: of the config.
+            x: the config, shape (1, n_free).
+            others: n rows of any subspaces.
+
+        Returns:
+            Shape (n,); ``None`` where the model has no covariance.
+        """
+        return None
 
 
 class GP(Surrogate):
@@ -128,6 +144,11 @@ class ExactGP(GP):
     @abstractmethod
     def noise_variance(self) -> Tensor:
         """Variance of the noise, a scalar."""
+
+    def correlations(self, subspace: Subspace, x: Tensor, others: Batches) -> Tensor | None:
+        one, rows = self.features([(subspace, x)]), self.features(others)
+        scale = (self.variance(one) * self.variance(rows)).sqrt()
+        return self.covariance(one, rows)[0] / scale
 
     def noisy(self, K: Tensor) -> Tensor:
         """A kernel matrix, shape (n, n), with the noise on its diagonal."""

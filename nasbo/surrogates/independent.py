@@ -93,6 +93,18 @@ class IndependentGPs(GP):
         means, blocks = zip(*(self._joint(s, x) for s, x in batches), strict=True)
         return torch.cat(means)[order], torch.block_diag(*blocks)[order][:, order]
 
+    def correlations(self, subspace: Subspace, x: Tensor, others: Batches) -> Tensor | None:
+        """0 with configs of other subspaces."""
+        model = self.model(subspace)
+        one = model.map(x)
+        parts = [
+            model.covariance(one, model.map(rows))[0] / model.variance(one)
+            if other.index == subspace.index
+            else x.new_zeros(len(rows))
+            for other, rows in others
+        ]
+        return torch.cat(parts)
+
     def _fresh(self, subspace: Subspace) -> SubspaceGP:
         return SubspaceGP(self.space, subspace, self._kernel)
 

@@ -9,6 +9,7 @@ from nasbo.gp.layout import Layout
 from nasbo.gp.rows import Batches
 from nasbo.space import Space
 from nasbo.surrogates.base import KernelGP
+from nasbo.surrogates.lengthscales import shortest
 
 
 class OneHotGP(KernelGP):
@@ -26,7 +27,7 @@ class OneHotGP(KernelGP):
 
     def lengthscales(self) -> dict[str, float]:
         lengths = self.theta[self.kernel.scales].exp().tolist()
-        return {column.label: lengths[column.start] for column in self.layout.columns}
+        return shortest((column.label, lengths[column.start]) for column in self.layout.columns)
 
     def features(self, batches: Batches) -> Tensor:
         """Shape (n, n_features)."""

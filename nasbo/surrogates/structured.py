@@ -27,6 +27,7 @@ from nasbo.gp.shared import SharedUnits
 from nasbo.gp.single import SingleUnit, SingleUnits
 from nasbo.space import Space, Subspace
 from nasbo.surrogates.base import ExactGP
+from nasbo.surrogates.lengthscales import summed_lengthscales
 
 Array = NDArray[np.float64]
 
@@ -87,6 +88,9 @@ class StructuredGP(ExactGP):
     def noise_variance(self) -> Tensor:
         noise = math.exp(self.theta[self._noise]) + PairEvidence.jitter
         return torch.tensor(noise, dtype=torch.float64)
+
+    def lengthscales(self) -> dict[str, float]:
+        return summed_lengthscales(self.layout, self.covariance)
 
     def posteriors(self, batches: Batches) -> tuple[Tensor, Tensor]:
         return self._against(self._seen).marginals(self.features(batches), self._conditioned)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import os
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import cached_property
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from nasbo.errors import NasboError, SpaceError, SweepError
 from nasbo.history import History, Trial, replay
 from nasbo.history.journal import read_events, write_durably
+from nasbo.methods import Method, make_method
 from nasbo.search.repeats import is_complete
 from nasbo.space import Space, find_space_file, load_space
 from nasbo.space.plain_yaml import UNREADABLE, read_yaml, write_yaml
@@ -117,6 +119,16 @@ class SweepFolder:
         """The trainer, from installed packages or the working directory, never from the folder."""
         check_outside(self.settings.trainer, self.path)
         return load_trainer(self.settings.trainer)
+
+    @cached_property
+    def method(self) -> Method:
+        """The search method, from installed packages or the working directory as the trainer is."""
+        settings = self.settings
+        if ":" in settings.method:
+            check_outside(settings.method, self.path)
+            if (root := os.getcwd()) not in sys.path:
+                sys.path.insert(0, root)
+        return make_method(settings.method, self.space, settings.seed, **settings.method_options)
 
     def trial_folder(self, trial: Trial | int) -> Path:
         """Where a trial keeps its checkpoints and logs."""

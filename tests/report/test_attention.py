@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,12 +17,14 @@ from nasbo.history.data import Data
 from nasbo.methods import make_method
 from nasbo.methods.attnbo import AttnBO
 from nasbo.methods.base import Task
-from nasbo.methods.explanation import thin
+from nasbo.methods.explanation import MAX_MAPS, thin
 from nasbo.report.attention import (
     NoAttentionError,
     attention_maps,
 )
 from nasbo.search import Search
+from nasbo.space import Subspace
+from nasbo.surrogates.attention import AttentionGP
 from tests.report.sample import history_of, make_folder
 
 
@@ -71,6 +74,29 @@ def test_maps_of_the_best_subspaces(folder: Path) -> None:
     assert "kernel_size[2]" in maps[0].labels
 
 
+def test_maps_are_made_for_no_more_subspaces_than_are_drawn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kinds = [f"k{number}" for number in range(7)]
+    kind = {"type": "choice", "range": kinds, "submodule": dict.fromkeys(kinds)}
+    search = Search({"kind": kind}, method="random", mode="min")
+    for trial in search.ask(7):
+        search.tell(trial, float(trial.id))
+    assert len(search.history.best_per_subspace()) == 7
+    asked: list[int] = []
+    whole = AttentionGP.attention_map
+
+    def count(self: AttentionGP, subspace: Subspace, x: torch.Tensor) -> torch.Tensor:
+        asked.append(subspace.index)
+        return whole(self, subspace, x)
+
+    monkeypatch.setattr(AttentionGP, "attention_map", count)
+    told = make_method("attnbo", search.space, preset="paper").explain(search.history)
+    best = [trial.subspace for trial in search.history.best_per_subspace()]
+    assert asked == best[:MAX_MAPS]
+    assert len(told.maps) == MAX_MAPS
+
+
 def test_best_per_subspace_by_mode(tmp_path: Path) -> None:
     history = history_of(make_folder(tmp_path / "min", 20, "svm", mode="min"))
     best = history.best_per_subspace()
@@ -94,7 +120,8 @@ def test_the_papers_encoder_is_trained_on_the_history(tmp_path: Path) -> None:
     assert not torch.allclose(torch.tensor(trained.weights), before, atol=1e-5)
 
 
-def test_reasons_to_have_none(folder: Path) -> None:
+def test_reasons_to_have_none(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "smac", None)  # as if it were not installed
     history = history_of(folder)
     with pytest.raises(NoAttentionError, match="random has no attention"):
         attention_maps(history, "random")
@@ -102,8 +129,10 @@ def test_reasons_to_have_none(folder: Path) -> None:
         attention_maps(history, "attnbo", {"attention": "off"})
     with pytest.raises(NoAttentionError, match="fewer than two results"):
         attention_maps(Search("svm", method="random").history, "attnbo")
-    with pytest.raises(NoAttentionError, match=r"no longer known.*structured"):
+    with pytest.raises(NoAttentionError, match=r"attnbo cannot be had here.*structured"):
         attention_maps(history, "attnbo", {"structured": "off"})
+    with pytest.raises(NoAttentionError, match=r"smac cannot be had here: .* pip install"):
+        attention_maps(history, "smac")
     flat = Search({"x": {"type": "float", "range": [0, 1]}}, method="random", mode="min")
     for trial in flat.ask(3):
         flat.tell(trial, trial.config["x"])
@@ -132,7 +161,7 @@ def test_the_surrogate_has_the_output_scale_of_the_sweep() -> None:
         for trial in search.ask(16):
             search.tell(trial, float(trial.config["x"]) ** 3 - 80.0 * (8 <= trial.id < 16))
     history = search.history
-    drawn = AttnBO(search.space, 0).fit_to_explain(history)
+    drawn = AttnBO(search.space, 0).fit_to_explain(history.rows())
     own = AttnBO(search.space, 0).make_surrogate(Task.empty(search.space, 0))
     own.fit(Data.of_trials(search.space, history.rows()))
     scores = [drawn.scale.to_score(z) for z in (-2.0, 0.0, 1.5)]
@@ -159,4 +188,6 @@ def test_a_surrogate_tells_its_noise_and_what_matters() -> None:
     assert told.noise_sd is not None
     assert 0.0 < told.noise_sd < 30.0
     assert (told.maps, told.reason) == ([], "the surrogate has no attention")
+    off = make_method("attnbo", search.space, attention="off").explain(search.history)
+    assert (off.maps, off.reason) == ([], "the surrogate has no attention")
     assert make_method("random", search.space).explain(search.history).reason

@@ -16,6 +16,8 @@ import pytest
 
 from nasbo.cli import cli
 from nasbo.history import Attempt, Run, State, Trial
+from nasbo.methods.explanation import Explanation
+from nasbo.report.axes import number_text
 from nasbo.report.drawing import Box, Dot, Drawing, Heat, Line, Words
 from nasbo.report.figures import FIGURES
 from nasbo.report.figures.architecture import block_lines
@@ -264,10 +266,61 @@ def test_a_poorer_sweep_leaves_figures_out(tmp_path: Path, monkeypatch: pytest.M
     study = _poor(tmp_path, method="random")
     for name, why in {
         "architectures": "nobodys:train cannot be had",
-        "attention": "no attention",
+        "attention": "no surrogate of all results",
+        "lengthscales": "random has neither lengthscales nor a noise",
     }.items():
         with pytest.raises(NoDataError, match=why):
             FIGURES[name](study)
+
+
+def test_lengthscales_by_name_and_position(study: Study) -> None:
+    drawing = _drawing(study, "lengthscales")
+    names, lengths = _words(drawing), study.explanation.lengthscales
+    assert "learning_rate" in names
+    assert "kernel_size" in names
+    assert len(_dots(drawing)) == len(lengths)
+    by_label = {dot.label.partition(":")[0]: dot for dot in _dots(drawing)}
+    shortest, longest = (best(lengths, key=lambda one: lengths[one]) for best in (min, max))
+    assert by_label[shortest].x < by_label[longest].x
+    assert by_label["kernel_size[1]"].y == by_label["kernel_size[2]"].y
+    caption = FIGURES["lengthscales"](study).caption
+    assert (
+        f"standard deviation of {number_text(study.explanation.noise_sd or 0.0)} in val" in caption
+    )
+
+
+def test_more_lengthscales_than_rows(study: Study) -> None:
+    crowded = replace(study)
+    names = [f"x{number}" for number in range(20)]
+    vars(crowded)["explanation"] = Explanation(
+        lengthscales={"x0": 99.0} | {name: 1.0 + len(name) for name in names[1:]}
+    )
+    figure = FIGURES["lengthscales"](crowded)
+    assert figure.caption.endswith("end of the axis: 1. Left out, with longer ones: 4.")
+    assert figure.drawing is not None
+    assert len(_dots(figure.drawing)) == 16
+
+
+def test_noise_alone_is_a_table(tmp_path: Path) -> None:
+    figure = FIGURES["lengthscales"](_poor(tmp_path, method="tree"))
+    assert figure.drawing is None
+    assert "standard deviation of the noise" in figure.html
+    assert "val_accuracy" in figure.caption
+
+
+def test_a_model_without_either_is_left_out(tmp_path: Path) -> None:
+    with pytest.raises(NoDataError, match="independent has neither lengthscales nor a noise"):
+        FIGURES["lengthscales"](_poor(tmp_path, method="independent"))
+
+
+def test_a_method_that_is_not_installed_here_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = _poor(tmp_path, method="random")
+    gone = replace(study.sweep, method="nobodys:Method")
+    monkeypatch.setattr(study.folder, "settings", gone)
+    with pytest.raises(NoDataError, match="the method nobodys:Method cannot be had here: no meth"):
+        FIGURES["attention"](study)
 
 
 def test_trainer_without_a_summary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

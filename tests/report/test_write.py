@@ -226,4 +226,4 @@ def test_no_sweep_and_no_data(tmp_path: Path) -> None:
     folder = make_folder(tmp_path / "run", 4, "svm", method="random")
     result = _call("report", folder, "--figure", "attention", "--png", tmp_path / "x.png")
     assert result.exit_code == 2
-    assert "no attention" in result.stderr
+    assert "the method has no surrogate" in result.stderr

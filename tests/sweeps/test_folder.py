@@ -6,6 +6,7 @@ import builtins
 import csv
 import io
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from click.testing import CliRunner
 import nasbo
 from nasbo.cli import cli
 from nasbo.errors import NasboError, SweepError
+from nasbo.methods.addtree import AddTree
 from nasbo.search import Search
 from nasbo.storage.mirror import JOURNAL_FILE
 from nasbo.sweeps.folder import create_folder
@@ -100,6 +102,26 @@ def test_a_sweep_as_an_object(folder: Path) -> None:
         assert sweep.state == "running"
         assert sweep.best.id == 1
         assert sweep.refresh().best.id == 8
+
+
+def test_the_method_of_a_sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = {"space": "svm", "trainer": "own:train", "method": "addtree", "seed": 3}
+    create_folder(
+        tmp_path / "run", make_sweep({**settings, "method_options": {"kernel": "matern"}})
+    )
+    method = nasbo.load_sweep(tmp_path / "run").method
+    assert isinstance(method, AddTree)
+    assert (method.kernel, method.seed) == ("matern", 3)
+    create_folder(tmp_path / "own", make_sweep({**settings, "method": "folder_method:Own"}))
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.chdir(tmp_path)
+    code = "from nasbo.methods.random import RandomSearch\nclass Own(RandomSearch): pass\n"
+    (tmp_path / "folder_method.py").write_text(code)
+    assert type(nasbo.load_sweep("own").method).__name__ == "Own"
+    monkeypatch.chdir(tmp_path / "own")
+    (tmp_path / "own" / "folder_method.py").write_text(code)
+    with pytest.raises(SweepError, match="lies in the sweep's own folder"):
+        _ = nasbo.load_sweep(tmp_path / "own").method
 
 
 def test_data_frames(folder: Path) -> None:

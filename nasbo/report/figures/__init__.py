@@ -7,6 +7,7 @@ from collections.abc import Callable
 from nasbo.report.figures.architecture import draw_architectures
 from nasbo.report.figures.attention import draw_attention
 from nasbo.report.figures.course import draw_best_so_far, draw_budget, draw_subspaces
+from nasbo.report.figures.lengthscales import draw_lengthscales
 from nasbo.report.figures.parameters import draw_importance, draw_parallel
 from nasbo.report.figures.pareto import draw_pareto
 from nasbo.report.figures.running import draw_endings, draw_suggestion_cost, draw_timeline
@@ -25,6 +26,7 @@ FIGURES: dict[str, Callable[[Study], Figure]] = {
     "calibration": draw_calibration,
     "parallel": draw_parallel,
     "attention": draw_attention,
+    "lengthscales": draw_lengthscales,
     "timeline": draw_timeline,
     "failures": draw_endings,
     "suggestion-cost": draw_suggestion_cost,

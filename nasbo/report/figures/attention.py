@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from nasbo.report.attention import AttentionMap, NoAttentionError, attention_maps
+from collections.abc import Sequence
+
+from nasbo.methods.explanation import MAX_MAPS, AttentionMap
 from nasbo.report.axes import number_text
 from nasbo.report.drawing import Drawing, Heat, Shape, Words, shorten_start, shorten_text
 from nasbo.report.study import Figure, NoDataError, Study, value_of
@@ -21,16 +23,14 @@ _MEANINGS = {
 
 def draw_attention(study: Study) -> Figure:
     """Two maps to a row."""
-    sweep = study.sweep
-    try:
-        maps = attention_maps(study.history, sweep.method, sweep.method_options, sweep.seed)
-    except NoAttentionError as error:
-        raise NoDataError(str(error)) from error
+    maps = study.explanation.maps[:MAX_MAPS]
+    if not maps:
+        raise NoDataError(study.explanation.reason)
     drawing = draw_maps(study, maps)
     return Figure("attention", "Attention", _caption(maps), drawing, is_wide=len(maps) > 1)
 
 
-def draw_maps(study: Study, maps: list[AttentionMap]) -> Drawing:
+def draw_maps(study: Study, maps: Sequence[AttentionMap]) -> Drawing:
     """The maps as one drawing."""
     drawing = Drawing(PANEL * min(len(maps), 2), 0)
     for first in range(0, len(maps), 2):
@@ -66,7 +66,7 @@ def _panel(study: Study, one: AttentionMap, left: float, top: float) -> list[Sha
     return shapes
 
 
-def _caption(maps: list[AttentionMap]) -> str:
+def _caption(maps: Sequence[AttentionMap]) -> str:
     kinds = dict.fromkeys(one.kind for one in maps)
     colours = "A stronger colour is more attention, full colour the largest of a map."
     return " ".join([*(_MEANINGS[kind] for kind in kinds), colours])

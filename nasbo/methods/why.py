@@ -1,0 +1,156 @@
+"""Explanation of one trial by a surrogate that was fitted on the others."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from scipy.integrate import trapezoid
+
+from nasbo.gp.transform import Scale
+from nasbo.history import Trial, View
+from nasbo.history.data import Data
+from nasbo.methods.explanation import Effect, Neighbour, Why
+from nasbo.space import Config, Parameter, Slot, Value
+from nasbo.space.walk import Key
+from nasbo.surrogates.base import ExactGP, Surrogate, as_batches, batches_of
+
+N_NEAREST = 5
+MIN_CORRELATION = 0.01
+"""Configs below this are not near: they say next to nothing about each other."""
+N_STEPS = 2_001
+TAIL = 8.0
+"""The expectation is taken so many standard deviations far."""
+
+
+def explain_trial(surrogate: Surrogate, history: View, trial: Trial, others: list[Trial]) -> Why:
+    """What a surrogate says about a trial.
+
+    Args:
+        surrogate: fitted on the others.
+        history: of all trials.
+        trial: which is explained.
+        others: those with results, without the trial itself.
+    """
+    changes = _typical_changes(history, trial, others)
+    configs = [trial.config, *(config for _, _, config in changes)]
+    subspaces = [history.space.subspace_of(config) for config in configs]
+    x = [one.encode(config) for one, config in zip(subspaces, configs, strict=True)]
+    with torch.no_grad():
+        means, variances = surrogate.posteriors(as_batches(subspaces, x))
+    mean, sd, to_score = float(means[0]), float(variances[0]) ** 0.5, surrogate.scale.to_score
+    value, *ends = (history.score(to_score(mean + k * sd)) for k in (0, -1, 1))
+    gains = [to_score(mean) - to_score(float(other)) for other in means[1:]]
+    effects = [
+        Effect(slot.label, slot.value_in(trial.config), typical, gain)
+        for (slot, typical, _), gain in zip(changes, gains, strict=True)
+    ]
+    incumbent = float(surrogate.observed_means().max())
+    return Why(
+        trial,
+        n_results=len(others),
+        prediction=(value, min(ends), max(ends)),
+        improvement=expected_improvement(surrogate.scale, mean, sd, incumbent),
+        noise_sd=noise_sd(surrogate),
+        nearest=_nearest(surrogate, history, trial, others),
+        effects=sorted(effects, key=lambda one: -abs(one.gain)),
+    )
+
+
+def expected_improvement(scale: Scale, mean: float, sd: float, incumbent: float) -> float:
+    """E[max(g(z) - g(incumbent), 0)] for z ~ N(mean, sd^2), where g leads back to scores.
+
+    On the model's own scale this is EI; g may be a logarithm's inverse, so it is integrated by
+    the trapezoid rule over the part of the normal density above the incumbent.
+    """
+    start = max((incumbent - mean) / sd, -TAIL)
+    t = np.linspace(start, max(start, 0.0) + TAIL, N_STEPS)
+    best = scale.to_score(incumbent)
+    gains = np.array([scale.to_score(mean + sd * one) - best for one in t.tolist()])
+    density = np.exp(-0.5 * t * t) / math.sqrt(2.0 * math.pi)
+    return float(trapezoid(np.maximum(gains, 0.0) * density, t))
+
+
+def noise_sd(surrogate: Surrogate) -> float | None:
+    """Half the width of the noise's interval around the mean score; ``None`` without a noise."""
+    if not isinstance(surrogate, ExactGP):
+        return None
+    sd = float(surrogate.noise_variance()) ** 0.5
+    return (surrogate.scale.to_score(sd) - surrogate.scale.to_score(-sd)) / 2
+
+
+def _nearest(
+    surrogate: Surrogate, history: View, trial: Trial, others: Sequence[Trial]
+) -> list[Neighbour]:
+    known = Data.of_trials(history.space, [(other, 0.0) for other in others])
+    subspace = history.subspace(trial)
+    x = torch.from_numpy(subspace.encode(trial.config)[None])
+    with torch.no_grad():
+        found = surrogate.correlations(subspace, x, batches_of(known))
+    if found is None:
+        return []
+    near = sorted(zip(found.tolist(), others, strict=True), key=lambda one: (-one[0], one[1].id))
+    return [
+        Neighbour(other, correlation, _differences(history, trial, other))
+        for correlation, other in near[:N_NEAREST]
+        if correlation >= MIN_CORRELATION
+    ]
+
+
+def _differences(history: View, trial: Trial, other: Trial) -> dict[str, tuple[Value, Value]]:
+    here, there = (
+        {slot.label: slot.value_in(one.config) for slot in history.subspace(one).slots}
+        for one in (trial, other)
+    )
+    return {
+        label: (here.get(label), there.get(label))
+        for label in here | there
+        if label not in here or label not in there or here[label] != there[label]
+    }
+
+
+def _typical_changes(
+    history: View, trial: Trial, others: Sequence[Trial]
+) -> list[tuple[Slot, Value, Config]]:
+    """Each parameter that is not at its typical value, that value, and the config with it."""
+    own = {(slot.name, slot.index): slot for slot in history.subspace(trial).slots}
+    seen: dict[Key, list[tuple[Parameter, Value]]] = {}
+    for other in others:
+        for slot in history.subspace(other).slots:
+            known = slot.parameter, slot.value_in(other.config)
+            seen.setdefault((slot.name, slot.index), []).append(known)
+
+    def changed(target: Slot, value: Value) -> Config:
+        def decide(parameter: Parameter, key: Key) -> Value:
+            place = parameter.name, key[1]
+            if place == (target.name, target.index):
+                return value
+            if place in own and own[place].parameter == parameter:
+                return own[place].value_in(trial.config)
+            return _typical(parameter, seen.get(place, ()))
+
+        return history.space.build_config(decide)
+
+    typical = [(slot, _typical(slot.parameter, seen.get(at, ()))) for at, slot in own.items()]
+    return [
+        (slot, value, changed(slot, value))
+        for slot, value in typical
+        if value != slot.value_in(trial.config)
+    ]
+
+
+def _typical(parameter: Parameter, seen: Sequence[tuple[Parameter, Value]]) -> Value:
+    """The most frequent choice or the lower median; the middle of a range that nobody has seen.
+
+    Parameters of one name in different branches can have different ranges: those do not count.
+    """
+    values = [value for known, value in seen if known == parameter]
+    if not values:
+        return parameter.from_unit(0.5)
+    if parameter.is_ordered:
+        return sorted(values, key=parameter.to_unit)[(len(values) - 1) // 2]
+    ((level, _),) = Counter(map(parameter.level_of, values)).most_common(1)
+    return parameter.value_at(level)
