@@ -6,7 +6,7 @@ import numpy as np
 
 from nasbo.history.data import Data
 from nasbo.search import Search
-from tests.conftest import SPACES
+from nasbo.testing import SPACES
 
 
 def test_rows_of_a_history() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 from typing import Any
 
@@ -11,31 +10,11 @@ import numpy as np
 import pytest
 
 from nasbo.feasibility import FIRST_PROBE, failing_regions
-from nasbo.methods import make_method
 from nasbo.search import Search
 from nasbo.space import Config
-from tests.contracts.test_methods import NAMES
+from nasbo.testing.spaces import BRANCHES, branch_value
 
-UNIT = {"type": "float", "range": [0, 1]}
-SPACE: dict[str, Any] = {
-    "kind": {
-        "type": "choice",
-        "range": ["a", "b", "c"],
-        "submodule": {
-            "a": {"x": UNIT},
-            "b": {"y": UNIT, "z": {"type": "int", "range": [0, 5]}},
-            "c": {"w": {"type": "float", "range": [0.001, 1], "log": True}},
-        },
-    },
-    "rate": {"type": "float", "range": [0.001, 1], "log": True},
-}
 N_CHOSEN = 48
-
-
-def value(config: Config) -> float:
-    """The branch ``b`` looks best to whoever does not know that it never works."""
-    offset = {"a": 1.0, "b": 0.0, "c": 1.5}[config["kind"]]
-    return float(offset + (math.log10(config["rate"]) + 2) ** 2 + (config.get("x", 0) - 0.3) ** 2)
 
 
 def evaluate(search: Search, n: int, cause: str, is_broken: Any) -> list[Config]:
@@ -44,7 +23,7 @@ def evaluate(search: Search, n: int, cause: str, is_broken: Any) -> list[Config]
         if is_broken(trial.config):
             search.tell(trial, error=cause)
         else:
-            search.tell(trial, value(trial.config))
+            search.tell(trial, branch_value(trial.config))
     return [trial.config for trial in trials]
 
 
@@ -55,31 +34,16 @@ def is_b(config: Config) -> bool:
 @pytest.mark.parametrize("n", [1, 4])
 @pytest.mark.parametrize("cause", ["crashed", "oom", "diverged"])
 def test_a_branch_that_always_fails_is_hardly_chosen(cause: str, n: int) -> None:
-    search = Search(SPACE, seed=1)
+    search = Search(BRANCHES, seed=1)
     evaluate(search, 6, cause, is_b)
     chosen = [c for _ in range(N_CHOSEN // n) for c in evaluate(search, n, cause, is_b)]
     assert 1 <= sum(map(is_b, chosen)) <= 8
     assert search.best.config["kind"] == "a"
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_method_leaves_failing_regions_alone(name: str) -> None:
-    search = Search(SPACE, "random", seed=2)
-    while not (regions := failing_regions(search.history)):
-        evaluate(search, 1, "crashed", is_b)
-    chosen = make_method(name, search.space, seed=1).suggest(search.history, 6)
-    assert [one.source for one in chosen] == ["model"] * 6
-    assert not any(is_b(one.config) for one in chosen)
-    while len(search.history.rounds) < regions[0].next_probe:
-        evaluate(search, 1, "crashed", is_b)
-    chosen = make_method(name, search.space, seed=1).suggest(search.history, 6)
-    assert [one.source for one in chosen] == ["probe"] + ["model"] * 5
-    assert [is_b(one.config) for one in chosen] == [True] + [False] * 5
-
-
 def test_failures_at_random_blame_nothing() -> None:
     rng = np.random.default_rng(0)
-    search = Search(SPACE, "random", seed=3)
+    search = Search(BRANCHES, "random", seed=3)
     for _ in range(60):
         evaluate(search, 1, "crashed", lambda config: rng.random() < 0.1)
         assert not failing_regions(search.history)
@@ -87,14 +51,14 @@ def test_failures_at_random_blame_nothing() -> None:
 
 
 def test_a_lost_node_is_never_blamed() -> None:
-    search = Search(SPACE, "random", seed=3)
+    search = Search(BRANCHES, "random", seed=3)
     for _ in range(40):
         evaluate(search, 1, "lost", is_b)
     assert not failing_regions(search.history)
 
 
 def test_nothing_is_blamed_where_nothing_finishes() -> None:
-    search = Search(SPACE, "random", seed=3)
+    search = Search(BRANCHES, "random", seed=3)
     for _ in range(20):
         evaluate(search, 1, "crashed", lambda config: True)
     assert not failing_regions(search.history)
@@ -110,7 +74,7 @@ def test_nothing_is_blamed_where_nothing_finishes() -> None:
     ],
 )
 def test_the_region_is_named(is_broken: Any, text: str) -> None:
-    search = Search(SPACE, "random", seed=5)
+    search = Search(BRANCHES, "random", seed=5)
     for _ in range(60):
         evaluate(search, 1, "oom", is_broken)
     (region,) = failing_regions(search.history)
@@ -119,7 +83,7 @@ def test_the_region_is_named(is_broken: Any, text: str) -> None:
 
 
 def test_two_failing_branches_are_both_found() -> None:
-    search = Search(SPACE, "random", seed=5)
+    search = Search(BRANCHES, "random", seed=5)
     for _ in range(40):
         evaluate(search, 1, "crashed", lambda config: config["kind"] != "a")
     told = " ".join(map(str, failing_regions(search.history)))
@@ -128,7 +92,7 @@ def test_two_failing_branches_are_both_found() -> None:
 
 
 def test_probes_come_at_doubling_intervals_and_give_back_a_branch_that_works_again() -> None:
-    search = Search(SPACE, "random", seed=6)
+    search = Search(BRANCHES, "random", seed=6)
     while not failing_regions(search.history):
         evaluate(search, 1, "crashed", is_b)
     rounds = len(search.history.rounds)
@@ -161,13 +125,13 @@ def test_a_space_of_which_only_a_failing_region_is_left_is_searched_to_its_end()
 
 def test_the_journal_says_what_is_set_aside(tmp_path: Path) -> None:
     journal = tmp_path / "journal.jsonl"
-    with Search(SPACE, "random", seed=7, journal=journal) as search:
+    with Search(BRANCHES, "random", seed=7, journal=journal) as search:
         for _ in range(40):
             evaluate(search, 1, "crashed", is_b)
         configs = [trial.config for trial in search.trials]
     rounds = [json.loads(line) for line in journal.read_text().splitlines()]
     told = [event["set_aside"] for event in rounds if event.get("set_aside")]
     assert told[-1][0].startswith("subspace kind=b: all")
-    with Search(SPACE, "random", seed=7, journal=journal) as again:
+    with Search(BRANCHES, "random", seed=7, journal=journal) as again:
         assert [trial.config for trial in again.trials] == configs
         assert failing_regions(again.history)

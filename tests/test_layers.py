@@ -28,6 +28,7 @@ ROOMS: dict[str, set[str]] = {
     "nasbo.methods": SCIENCE,
     "nasbo.search": {"threadpoolctl"},
     "nasbo.loop": set(),
+    "nasbo.testing": {"numpy", "torch", "pytest"},
     "nasbo.shipped": set(),
     "nasbo.blame": set(),
     "nasbo.trainer": set(),

@@ -10,12 +10,10 @@ import pytest
 
 from nasbo.errors import NasboError, SweepError
 from nasbo.limits import MAX_DRAWS, Limits, numbers_of, parse_limits
-from nasbo.methods import METHODS
 from nasbo.search import Search
 from nasbo.search.schedule import design_left
 from nasbo.space import Config, load_space
-from tests.conftest import SPACES
-from tests.contracts.test_methods import NAMES, objective
+from nasbo.testing import SPACES
 
 SPACE = {"n": {"type": "int", "range": [1, 20]}, "x": {"type": "float", "range": [0, 1]}}
 
@@ -64,31 +62,6 @@ def test_limits_that_nothing_keeps_to_are_refused_at_the_door(tmp_path: Path) ->
         Search(SPACE, "random", limits=limits("params<=10"), journal=tmp_path / "j")
     assert "params <= 10: values from 1000 to 19000" in str(raised.value)
     assert not (tmp_path / "j").exists()
-
-
-def small_half(name: str) -> Search:
-    """A search inside the lower half of the first number of a nested space."""
-    space = load_space(SPACES["nested"])
-
-    def is_low(config: Config) -> bool:
-        x = space.subspace_of(config).encode(config)
-        return not len(x) or float(x[0]) <= 0.25
-
-    search = Search(space, name, seed=4, limits=is_low)
-    for n in (8, 3):
-        for trial in search.ask(n):
-            search.tell(trial, objective(space, trial.config))
-    assert all(is_low(trial.config) for trial in search.trials)
-    return search
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_every_method_keeps_to_the_limits(name: str) -> None:
-    search = small_half(name)
-    sources = [trial.source for trial in search.trials]
-    assert sources[:8] == ["design"] * 8
-    assert sources.count("fallback") <= 1, [t.info.get("reason") for t in search.trials]
-    assert set(METHODS) >= {name}
 
 
 def test_a_subspace_without_allowed_configs_leaves_its_places_to_others() -> None:

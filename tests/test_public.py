@@ -10,7 +10,8 @@ import pytest
 import nasbo
 
 ROOMS = ["history", "search", "sweeps", "tune", "bench", "report", "storage", "launch", "finish"]
-PACKAGES = ["nasbo", *(f"nasbo.{name}" for name in ROOMS), "nasbo.commands", "trainers"]
+ROOMS += ["commands", "testing"]
+PACKAGES = ["nasbo", *(f"nasbo.{name}" for name in ROOMS), "trainers"]
 MAX_NAMES = 150
 
 

@@ -66,7 +66,10 @@ def test_the_commands_exist() -> None:
         assert CliRunner().invoke(cli, [name, "--help"]).exit_code == 0
 
 
-@pytest.mark.parametrize("file", ["README.md", "cluster/README.md", "search_spaces/README.md"])
+@pytest.mark.parametrize(
+    "file",
+    ["README.md", "cluster/README.md", "nasbo/methods/README.md", "search_spaces/README.md"],
+)
 def test_links_lead_somewhere_and_pictures_are_small(file: str) -> None:
     page = Path(__file__).parents[1] / file
     links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))

@@ -21,7 +21,7 @@ from nasbo.methods import Suggestion
 from nasbo.methods.random import RandomSearch
 from nasbo.search import Search
 from nasbo.space import Space
-from tests.conftest import SPACES
+from nasbo.testing import SPACES
 
 
 def _search(space: Any = "svm", **settings: Any) -> Search:

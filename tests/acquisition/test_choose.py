@@ -11,14 +11,16 @@ from nasbo.acquisition.optimise import Effort, Region, joined, maximise, score_r
 from nasbo.history import config_key
 from nasbo.methods.attnbo import AttnBO
 from nasbo.space import Subspace, load_space
+from nasbo.testing.acquisitions import fitted, sampled
+from nasbo.testing.spaces import MIXED, mixed_score
 
-from .scenes import MIXED, Array, choose, fitted, observed, score
+from .scenes import Array, choose
 
 
 def test_the_best_of_each_subspace_beats_many_random_configs() -> None:
     space = load_space(MIXED)
-    data = observed(space)
-    model = fitted(space, data)
+    data = sampled(space)
+    model = fitted(data)
     found = choose(space, "log_ei", 2, data)
     assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
     assert {one.subspace.index for one in found} == {0, 1}
@@ -32,7 +34,7 @@ def test_the_best_of_each_subspace_beats_many_random_configs() -> None:
 @pytest.mark.parametrize("name", ["cash", "nas_cifar10", "xgboost"])
 def test_found_rows_lie_on_levels(name: str) -> None:
     space = load_space(name)
-    found = choose(space, "log_ei", space.n_subspaces, observed(space, 8))
+    found = choose(space, "log_ei", space.n_subspaces, sampled(space, 8))
     assert len({one.subspace.index for one in found}) == space.n_subspaces
     for one in found:
         assert np.allclose(one.x, one.subspace.snap(one.x[None])[0], atol=1e-12)
@@ -43,7 +45,7 @@ def test_found_rows_lie_on_levels(name: str) -> None:
 def test_taken_configs_never_come_back_until_none_is_left() -> None:
     below = {"p": {"b": {"type": "int", "range": [0, 4]}}}
     space = load_space({"a": {"type": "choice", "range": ["p", "q"], "submodule": below}})
-    data, taken = observed(space, 4), set[str]()
+    data, taken = sampled(space, 4), set[str]()
 
     def is_taken(subspace: Subspace, x: Array) -> bool:
         return config_key(subspace.decode(x)) in taken
@@ -57,14 +59,14 @@ def test_taken_configs_never_come_back_until_none_is_left() -> None:
 
 def test_batch_has_each_subspace_once_then_further_ones() -> None:
     space = load_space("simulation")
-    found = choose(space, "log_ei", 6, observed(space, 10))
+    found = choose(space, "log_ei", 6, sampled(space, 10))
     assert sorted(one.subspace.index for one in found[:4]) == [0, 1, 2, 3]
     assert len({config_key(one.config) for one in found}) == 6
 
 
 def test_near_twins_of_running_configs_are_avoided() -> None:
     space = load_space(MIXED)
-    data = observed(space)
+    data = sampled(space)
     (best,) = choose(space, "log_ei", 1, data)
     avoided = Avoided(lambda subspace, x: False, [best.subspace], [best.x])
     assert avoided(best.subspace, best.x + 0.01)
@@ -98,8 +100,8 @@ def test_a_climb_ascends_stays_in_its_region_and_keeps_the_starts() -> None:
 
 def test_all_subspaces_go_through_the_same_steps_at_once() -> None:
     space = load_space(MIXED)
-    data = observed(space)
-    model = fitted(space, data)
+    data = sampled(space)
+    model = fitted(data)
     promise = LogEI().prepare(model, data).under(model)
     starts = [(s, s.candidates(20, np.random.default_rng(0))) for s in space.subspaces()]
     together = maximise(promise, starts, Effort())
@@ -111,7 +113,7 @@ def test_all_subspaces_go_through_the_same_steps_at_once() -> None:
 @pytest.mark.parametrize("acquisition", ["sampled_log_ei", "log_pi", "ucb", "thompson"])
 def test_many_subspaces(acquisition: str) -> None:
     space = load_space("nas_cifar10_conditional")
-    found = choose(space, acquisition, 3, observed(space, 15))
+    found = choose(space, acquisition, 3, sampled(space, 15))
     assert len({config_key(one.config) for one in found}) == 3
     assert all(space.canonical(one.config) == one.config for one in found)
 
@@ -123,8 +125,8 @@ def test_default_is_log_ei_and_sampled_where_there_are_many() -> None:
 
 def test_promising_subspaces_are_better_than_random_ones() -> None:
     space = load_space("nas_cifar10_conditional")
-    data, rng = observed(space, 15), np.random.default_rng(0)
-    model = fitted(space, data)
+    data, rng = sampled(space, 15), np.random.default_rng(0)
+    model = fitted(data)
     promise = ACQUISITIONS["sampled_log_ei"]().prepare(model, data)
     chooser = Chooser(space, data, rng, Avoided(lambda subspace, x: False))
     promising = chooser.visited(promise, model, 6)[:6]
@@ -140,7 +142,7 @@ def test_promising_subspaces_are_better_than_random_ones() -> None:
 
 def test_thompson_follows_the_posterior() -> None:
     space = load_space(MIXED)
-    data = observed(space, 40)
+    data = sampled(space, 40)
     found = choose(space, "thompson", 20, data)
     assert len(found) == 20
-    assert np.mean([score(one.config) for one in found]) > data.scores.mean()
+    assert np.mean([mixed_score(one.config) for one in found]) > data.scores.mean()

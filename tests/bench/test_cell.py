@@ -12,8 +12,8 @@ from nasbo.bench.cell import Cell, Protocol, cell_key, initial_design, key_hash,
 from nasbo.bench.lookup import find_problem
 from nasbo.errors import NasboError
 from nasbo.space import Space, load_space
+from nasbo.testing import SPACES
 from tests.bench.tiny import noisy_problem, plain_problem, two_branches
-from tests.conftest import SPACES
 
 NEARBY = "tests.bench.tiny:Nearby"
 CELL = Cell("tests.bench.tiny:NOISY", NEARBY, 3, Protocol(trials=6))

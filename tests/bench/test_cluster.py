@@ -17,8 +17,8 @@ from nasbo.history import Trial
 from nasbo.loop import run_loop
 from nasbo.search import Search
 from nasbo.space import load_space
+from nasbo.testing import SPACES
 from tests.bench.tiny import noisy_problem, plain_problem
-from tests.conftest import SPACES
 
 NEARBY = parse_method("tests.bench.tiny:Nearby")
 RANDOM = parse_method("random")

@@ -26,8 +26,9 @@ from nasbo.methods.exclusion import Excluded
 from nasbo.search import Search
 from nasbo.space import Space, load_space
 from nasbo.surrogates.base import as_batches, batches_of
-from tests.conftest import SPACES
-from tests.contracts.test_methods import after_design, check, objective
+from nasbo.testing import SPACES
+from nasbo.testing.searches import MethodCase, after_design, check_configs
+from nasbo.testing.spaces import objective
 from tests.methods import taste
 
 SHAPES = sorted(set(SPACES) - {"finite"})
@@ -37,10 +38,7 @@ PEERS = ["hyperopt", pytest.param("hierarchical", marks=pytest.mark.slow)]
 def search_with(label: str, space: Space, seed: int = 0) -> Search:
     """After the design, one config ended badly and one still runs."""
     spec = parse_method(label)
-    search = Search(space, method=spec.method, seed=seed, **spec.values)
-    for event in after_design("random", space, seed).events[1:]:
-        search.record(event)
-    return search
+    return after_design(MethodCase(spec.method, spec.values), space, seed)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -49,7 +47,7 @@ def test_peers_suggest_valid_new_configs_of_their_own(peer: str, n: int, shape: 
     space = load_space(SPACES[shape])
     search = search_with(peer, space)
     asked = search.ask(n)
-    check(space, search)
+    check_configs(search)
     reasons = [trial.info.get("reason") for trial in asked]
     assert [trial.source for trial in asked] == ["model"] * n, reasons
 

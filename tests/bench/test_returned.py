@@ -20,9 +20,9 @@ from nasbo.bench.table import make_table
 from nasbo.history import Trial
 from nasbo.search import Search
 from nasbo.space import load_space
+from nasbo.testing import SPACES
 from tests.bench.records import record, write_cells
 from tests.bench.tiny import noisy_problem, two_branches
-from tests.conftest import SPACES
 
 A, R = "attnbo", "random"
 TRUTHS: Counter[str] = Counter()

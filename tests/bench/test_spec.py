@@ -9,7 +9,7 @@ from nasbo.bench.spec import MethodSpec, parse_method, parse_methods
 from nasbo.errors import NasboError
 from nasbo.methods.tpe import Tpe
 from nasbo.space import load_space
-from tests.conftest import SPACES
+from nasbo.testing import SPACES
 
 
 def test_options_and_batch_are_read_and_written_back() -> None:

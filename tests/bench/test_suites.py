@@ -10,7 +10,7 @@ from nasbo.bench.spec import parse_method
 from nasbo.bench.suites import SUITES, Changes, own_parts, suite_parts
 from nasbo.errors import NasboError
 from nasbo.space import load_space
-from tests.conftest import SPACES
+from nasbo.testing import SPACES
 
 LABELS = sorted({m for suite in SUITES.values() for part in suite.parts for m in part.methods})
 

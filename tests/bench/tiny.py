@@ -12,7 +12,7 @@ from nasbo.bench.problems import Entry
 from nasbo.methods import Method, Suggestion, Task
 from nasbo.methods.random import RandomSearch
 from nasbo.space import Space, load_space
-from tests.conftest import SPACES
+from nasbo.testing import SPACES
 
 Config = dict[str, Any]
 

@@ -14,7 +14,7 @@ from nasbo.search import Search
 from nasbo.space import Space, load_space
 from nasbo.space.walk import ROOT
 from nasbo.surrogates.add_tree import AddTreeGP
-from tests.conftest import SPACES
+from nasbo.testing import SPACES
 from tests.methods import taste
 
 

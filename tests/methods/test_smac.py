@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,10 +14,11 @@ import pytest
 from nasbo.methods.smac import Smac
 from nasbo.search import Search
 from nasbo.space import load_space
-from tests.contracts.test_methods import ROOT, objective
+from nasbo.testing.spaces import objective
 from tests.methods import taste
 
 smac = pytest.importorskip("smac")
+ROOT = Path(__file__).parents[2]
 
 
 def suggestions() -> list[object]:

@@ -13,7 +13,7 @@ from nasbo.methods.casmopolitan import Casmopolitan
 from nasbo.methods.trust_region import Rules, Run, TrustRegion, count_choices, replay
 from nasbo.search import Search
 from nasbo.space import Space, load_space
-from tests.conftest import SPACES
+from nasbo.testing import SPACES
 
 RULES = Rules(n_choices=10, failure_tolerance=4, n_start=2)
 

@@ -19,7 +19,7 @@ from nasbo.methods.modelled import SurrogateMethod
 from nasbo.methods.why import expected_improvement
 from nasbo.search import Search
 from nasbo.space import Config
-from tests.conftest import SPACES
+from nasbo.testing import SPACES
 from tests.events import finished
 
 from .functions import searched

@@ -13,7 +13,7 @@ from nasbo.history import History
 from nasbo.report.importance import measure_importance, unit_values
 from nasbo.search import Search
 from nasbo.space import Config
-from tests.conftest import SPACES
+from nasbo.testing import SPACES
 
 
 def _history(

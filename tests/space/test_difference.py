@@ -11,7 +11,7 @@ import pytest
 from nasbo.errors import JournalError
 from nasbo.search import Search
 from nasbo.space.difference import first_difference
-from tests.conftest import SPACES
+from nasbo.testing import SPACES
 
 NESTED = SPACES["nested"]
 

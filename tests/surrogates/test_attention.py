@@ -10,7 +10,6 @@ import torch
 
 from nasbo.gp.encoder import EncoderShape, make_encoder
 from nasbo.gp.tokens import Tokenizer
-from nasbo.history.data import Data
 from nasbo.space import Config, load_space
 from nasbo.surrogates.attention import AttentionGP, AttentionSettings, Training
 from nasbo.surrogates.base import FitError, batches_of
@@ -64,22 +63,6 @@ def test_a_row_does_not_feel_its_neighbours_in_the_batch(observe: Observe) -> No
     together = model.posteriors(batches_of(seen))[0]
     alone = [model.posteriors([batch])[0] for batch in batches_of(seen)]
     assert torch.allclose(together, torch.cat(alone), atol=1e-5)
-
-
-def test_pending_and_joint_posteriors(observe: Observe) -> None:
-    space = load_space("svm")
-    model = AttentionGP(space, QUICK)
-    seen = observe(space, valley, n=12)
-    model.fit(seen)
-    rows = observe(space, valley, n=3, seed=9)
-    extended = model.with_pending(rows.subspaces, rows.x)
-    before, after = model.posteriors(batches_of(rows)), extended.posteriors(batches_of(rows))
-    assert torch.allclose(before[0], after[0], atol=1e-5)
-    assert (after[1] < before[1]).all()
-    mean, covariance = model.joint_posterior(batches_of(rows))
-    assert torch.allclose(mean, before[0], atol=1e-6)
-    assert torch.allclose(covariance.diagonal(), before[1], atol=1e-6)
-    assert model.with_pending([], []) is model
 
 
 @pytest.mark.parametrize("pooling", ["mean", "token"])
@@ -144,15 +127,6 @@ def test_many_rows_leave_nothing_to_chance(observe: Observe) -> None:
         model.fit(seen)
         means.append(model.posteriors(batches_of(seen))[0])
     assert torch.equal(*means)
-
-
-def test_unusable_scores_are_a_fit_error_and_constant_ones_are_not(observe: Observe) -> None:
-    space = load_space("svm")
-    seen = observe(space, lambda config: 1.0, n=6)
-    AttentionGP(space, QUICK).fit(seen)
-    bad = Data(space, seen.subspaces, seen.x, np.array([np.nan] * 6))
-    with pytest.raises(FitError, match="finite"):
-        AttentionGP(space, QUICK).fit(bad)
 
 
 def test_training_that_diverges_is_a_fit_error(observe: Observe) -> None:

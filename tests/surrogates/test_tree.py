@@ -11,19 +11,14 @@ from scipy.stats import multivariate_normal
 
 from nasbo.gp.fit import JITTER
 from nasbo.history.data import Data
-from nasbo.space import Config, Space, load_space
+from nasbo.space import Space, load_space
 from nasbo.surrogates.base import batches_of
 from nasbo.surrogates.tree import N_FOURIER, TreeGP
+from nasbo.testing.spaces import jenatton
 
 from .conftest import Observe
 
 UNIT = {"type": "float", "range": [0, 1]}
-
-
-def jenatton(config: Config) -> float:
-    inner = {"x4": 0.1, "x5": 0.2, "x6": 0.3, "x7": 0.4}
-    (name,) = inner.keys() & config.keys()
-    return -float(config[name] ** 2 + inner[name] + config.get("r8", config.get("r9")))
 
 
 @pytest.fixture
