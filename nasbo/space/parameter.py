@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from bisect import bisect_left
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import accumulate
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -190,22 +192,26 @@ class Parameter(ABC):
     @cached_property
     def n_subspaces(self) -> int:
         """How many sets of structural choices there are from here down."""
-        if not self.is_structural:
-            return 1
-        n_bare = self.n_levels - len(self.level_counts)
-        return n_bare + sum(count for _, count in self.level_counts)
+        return self.n_before(self.n_levels) if self.is_structural else 1
+
+    def n_before(self, level: int) -> int:
+        """How many of the subspaces from here down come before those of a level."""
+        levels, extra = self._extra
+        return level + extra[bisect_left(levels, level)]
 
     @cached_property
-    def level_counts(self) -> tuple[tuple[int, int], ...]:
-        """(level, subspaces below it) for the levels that have children, in order."""
+    def _extra(self) -> tuple[list[int], list[int]]:
+        """Levels that have children, and how many subspaces beyond one each those before add."""
         if self.repeated:
             each = math.prod(child.n_subspaces for child in self.repeated)
-            return tuple((at, each ** self.n_repeats(at)) for at in range(self.n_levels))
-        pairs = (
-            (self.level_of(below.value), math.prod(p.n_subspaces for p in below.parameters))
-            for below in self.branches
-        )
-        return tuple(sorted(pairs))
+            counts = {level: each ** self.n_repeats(level) for level in range(self.n_levels)}
+        else:
+            counts = {
+                self.level_of(below.value): math.prod(p.n_subspaces for p in below.parameters)
+                for below in self.branches
+            }
+        levels = sorted(counts)
+        return levels, list(accumulate((counts[level] - 1 for level in levels), initial=0))
 
     @cached_property
     def _children(self) -> dict[tuple[str, Value] | None, tuple[Parameter, ...]]:

@@ -6,7 +6,7 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -99,14 +99,9 @@ class Subspace:
 
     def all_configs(self) -> Iterator[Config]:
         """Every config of a subspace without floats."""
-        levels = [range(slot.parameter.n_levels) for slot in self.free]
-        for choice in itertools.product(*levels):
-            picked = iter(choice)
-            values = [
-                slot.value if slot.is_fixed else slot.parameter.value_at(next(picked))
-                for slot in self.slots
-            ]
-            yield _assemble(self.slots, values, self.lengths)
+        parameters = [slot.parameter for slot in self.free]
+        levels = (map(one.value_at, range(one.n_levels)) for one in parameters)
+        return map(self._config, itertools.product(*levels))
 
     @cached_property
     def choices(self) -> Config:
@@ -116,16 +111,18 @@ class Subspace:
         lengths = {name: size for name, size in self.lengths.items() if name in names}
         return _assemble(fixed, [slot.value for slot in fixed], lengths)
 
+    def _choice_texts(self) -> Iterator[str]:
+        return (f"{plain_text(name)}={plain_text(value)}" for name, value in self.choices.items())
+
     @cached_property
     def id(self) -> str:
         """A readable name that is unique in the space, e.g. ``algorithm=svm,kernel=rbf``."""
-        parts = (f"{plain_text(n)}={plain_text(value)}" for n, value in self.choices.items())
-        return ",".join(parts) or "all"
+        return ",".join(self._choice_texts()) or "all"
 
     @property
     def first_choice(self) -> str:
         """The first structural value, e.g. ``algorithm=svm``: many subspaces share it."""
-        return self.id if not self.choices else _first_choice(self.choices)
+        return next(self._choice_texts(), "all")
 
     def decode(self, x: Sequence[float] | Array) -> Config:
         """The config at a place in the unit cube.
@@ -133,12 +130,8 @@ class Subspace:
         Args:
             x: shape (n_free,); discrete values snap to the nearest level.
         """
-        units = iter(x)
-        values = [
-            slot.value if slot.is_fixed else slot.parameter.from_unit(next(units))
-            for slot in self.slots
-        ]
-        return _assemble(self.slots, values, self.lengths)
+        pairs = zip(self.free, x, strict=True)
+        return self._config(slot.parameter.from_unit(unit) for slot, unit in pairs)
 
     def encode(self, config: Config) -> Array:
         """A config in the unit cube, shape (n_free,)."""
@@ -147,10 +140,13 @@ class Subspace:
 
     def sample_config(self, rng: Generator) -> Config:
         """One uniform config of this subspace."""
-        values = [
-            slot.value if slot.is_fixed else slot.parameter.sample(rng) for slot in self.slots
-        ]
-        return _assemble(self.slots, values, self.lengths)
+        return self._config(slot.parameter.sample(rng) for slot in self.free)
+
+    def _config(self, free_values: Iterable[Value]) -> Config:
+        """The config with these values of the free slots."""
+        values = iter(free_values)
+        every = [slot.value if slot.is_fixed else next(values) for slot in self.slots]
+        return _assemble(self.slots, every, self.lengths)
 
     # Rows of the unit cube
 
@@ -213,23 +209,18 @@ class Subspace:
 
     def neighbours(self, row: Array) -> Array:
         """All rows that differ in one choice, or by one level of one number: (n, n_free)."""
-        rows = []
+        rows = [np.zeros((0, self.n_free))]
         for column in self.discrete:
-            for unit in self._other_units(int(column), row):
-                changed = row.copy()
-                changed[column] = unit
-                rows.append(changed)
-        return self.snap(np.array(rows)) if rows else np.zeros((0, self.n_free))
-
-    def _other_units(self, column: int, row: Array) -> Sequence[float]:
-        top = int(self.n_levels[column]) - 1
-        if not self.is_ordered[column]:
-            here = round(row[column] * top)
-            return [level / top for level in range(top + 1) if level != here]
-        parameter = self.free[column].parameter
-        level = parameter.level_of(parameter.from_unit(row[column]))
-        near = (level - 1, level + 1)
-        return [parameter.to_unit(parameter.value_at(at)) for at in near if 0 <= at <= top]
+            parameter = self.free[column].parameter
+            here = parameter.level_of(parameter.from_unit(row[column]))
+            levels = (here - 1, here + 1) if parameter.is_ordered else range(parameter.n_levels)
+            others = [
+                level for level in levels if level != here and 0 <= level < parameter.n_levels
+            ]
+            changed = np.repeat(row[None], len(others), 0)
+            changed[:, column] = [parameter.to_unit(parameter.value_at(level)) for level in others]
+            rows.append(changed)
+        return self.snap(np.concatenate(rows))
 
     def project(self, other: Subspace, row: Array, n: int, rng: Generator) -> Array:
         """``n`` rows with the values of another subspace's row where the names agree."""
@@ -261,11 +252,6 @@ def branch_below(branch: str, parameter: Parameter, value: Value) -> str:
     """Path of the branch that a structural parameter opens, as ``Slot.branch`` has it."""
     own = f"{parameter.name}[]" if parameter.repeated else f"{parameter.name}={plain_text(value)}"
     return f"{branch}.{own}" if branch else own
-
-
-def _first_choice(choices: Config) -> str:
-    name, value = next(iter(choices.items()))
-    return f"{plain_text(name)}={plain_text(value)}"
 
 
 def plain_text(value: Any) -> str:

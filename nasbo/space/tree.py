@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import prod
 from typing import Any
@@ -14,8 +16,8 @@ from numpy.random import Generator
 from nasbo.errors import ConfigError, shorten
 from nasbo.space.kinds import Number
 from nasbo.space.parameter import Config, Parameter, Value
-from nasbo.space.subspace import Slot, Subspace, branch_below
-from nasbo.space.walk import Key, TreeNode, build_config, names, tree_nodes
+from nasbo.space.subspace import Slot, Subspace
+from nasbo.space.walk import ROOT, Key, TreeNode, child_keys, names, tree_nodes
 
 MAX_LISTED_SUBSPACES = 1_000
 
@@ -32,7 +34,7 @@ class Space:
         self.parameters = tuple(parameters)
         self.source = source
         self.names: tuple[str, ...] = tuple(names(self.parameters))
-        self.n_subspaces = _count(self.parameters)
+        self.n_subspaces = prod(parameter.n_subspaces for parameter in self.parameters)
         self._subspace = lru_cache(maxsize=4096)(self._build_subspace)
 
     def __repr__(self) -> str:
@@ -79,7 +81,24 @@ class Space:
         Args:
             decide: a parameter and where it stands (branch, index in a list) to its value.
         """
-        return build_config(self.parameters, decide)
+        config: Config = {}
+
+        def visit(group: Sequence[Parameter], key: Key) -> None:
+            for parameter in group:
+                value = decide(parameter, key)
+                if key[1]:
+                    config[parameter.name][key[1] - 1] = value
+                else:
+                    config[parameter.name] = value
+                if parameter.is_structural:
+                    children = child_keys(parameter, parameter.level_of(value), key)
+                    lists = {name: [None] * len(children) for name in names(parameter.repeated)}
+                    config.update(lists)
+                    for child in children:
+                        visit(parameter.repeated or parameter.branch(value), child)
+
+        visit(self.parameters, ROOT)
+        return config
 
     def canonical(self, config: Any) -> Config:
         """The config as the space itself would write it; ``ConfigError`` if it does not belong."""
@@ -99,57 +118,82 @@ class Space:
         return _as_dict(self.parameters)
 
     def _build_subspace(self, index: int) -> Subspace:
-        slots: list[Slot] = []
-        lengths: dict[str, int] = {}
-        _Walk(slots, lengths).group(self.parameters, index)
+        number = _Number(self.n_subspaces, index)
+        parents, slots = {ROOT: ""}, []
+
+        def decide(parameter: Parameter, key: Key) -> Value:
+            branch, at = key
+            if not parameter.is_structural:
+                slots.append(Slot(parameter, at, parents[key], branch))
+                return None
+            level = number.take_level(parameter)
+            value = parameter.value_at(level)
+            slots.append(Slot(parameter, at, parents[key], branch, True, value))
+            parents.update(dict.fromkeys(child_keys(parameter, level, key), parameter.name))
+            return value
+
+        config = self.build_config(decide)
+        lengths = {name: len(value) for name, value in config.items() if isinstance(value, list)}
         return Subspace(index, tuple(slots), lengths)
 
     def _read(self, config: Any) -> tuple[int, Config]:
+        """The number of a config's subspace, and the config as the space itself would write it."""
         if not isinstance(config, dict):
             raise ConfigError(f"a config must be a dict, got {type(config).__name__}")
-        seen: Config = {}
-        index = _rank(self.parameters, config, seen, 0)
+        number = _Number(self.n_subspaces)
+
+        def decide(parameter: Parameter, key: Key) -> Value:
+            if parameter.name not in config:
+                rule = f"it must be {parameter.range_text()}"
+                raise ConfigError(f"{parameter.name!r} is missing: {rule}")
+            raw = config[parameter.name]
+            value = parameter.canonical(raw[key[1] - 1] if key[1] else raw)
+            if parameter.is_structural:
+                level = parameter.level_of(value)
+                number.add_level(parameter, level)
+                _check_lists(parameter, level, config)
+            return value
+
+        seen = self.build_config(decide)
+        _check_absent(config, seen)
         if extra := [key for key in config if key not in seen]:
             raise ConfigError(
                 f"{', '.join(map(repr, extra))} must be absent under "
-                f"{self.subspace(index).id}: it has {', '.join(seen)}"
+                f"{self.subspace(number.value).id}: it has {', '.join(seen)}"
             )
-        return index, seen
+        return number.value, seen
 
 
-class _Walk:
-    """From a subspace's number to its slots: the number is read digit by digit along the tree."""
+@dataclass
+class _Number:
+    """Number of a subspace, read or written level by level along the tree, parents first.
 
-    def __init__(self, slots: list[Slot], lengths: dict[str, int]) -> None:
-        self.slots, self.lengths = slots, lengths
+    Attributes:
+        n_open: how many subspaces have the levels so far.
+        value: the number; what is left of it where it is read.
+    """
 
-    def group(
-        self, group: Sequence[Parameter], rest: int, parent: str = "", branch: str = "", at: int = 0
-    ) -> None:
-        for position, parameter in enumerate(group):
-            below = _count(group[position + 1 :])
-            digit, rest = divmod(rest, below)
-            self.one(parameter, digit, parent, branch, at)
+    n_open: int
+    value: int = 0
 
-    def one(self, parameter: Parameter, rest: int, parent: str, branch: str, at: int) -> None:
-        if not parameter.is_structural:
-            self.slots.append(Slot(parameter, at, parent, branch))
-            return
-        level, rest = _find_level(parameter, rest)
-        value = parameter.value_at(level)
-        self.slots.append(Slot(parameter, at, parent, branch, True, value))
-        inner = branch_below(branch, parameter, value)
-        if parameter.repeated:
-            self.repeat(parameter, parameter.n_repeats(level), rest, inner)
-        else:
-            self.group(parameter.branch(value), rest, parameter.name, inner, at)
+    def take_level(self, parameter: Parameter) -> int:
+        """The level of the next structural parameter."""
+        digit = self.value // (self.n_open // parameter.n_subspaces)
+        levels = range(parameter.n_levels)
+        level = bisect_right(levels, digit, key=parameter.n_before) - 1
+        self.value -= self._close(parameter, level)
+        return level
 
-    def repeat(self, parameter: Parameter, times: int, rest: int, branch: str) -> None:
-        self.lengths.update(dict.fromkeys(names(parameter.repeated), times))
-        each = _count(parameter.repeated)
-        for at in range(1, times + 1):
-            digit, rest = divmod(rest, each ** (times - at))
-            self.group(parameter.repeated, digit, parameter.name, branch, at)
+    def add_level(self, parameter: Parameter, level: int) -> None:
+        """Count the subspaces that come before the level of the next structural parameter."""
+        self.value += self._close(parameter, level)
+
+    def _close(self, parameter: Parameter, level: int) -> int:
+        """How many of the open subspaces come before a level; its own stay open."""
+        n_after = self.n_open // parameter.n_subspaces
+        n_before = parameter.n_before(level)
+        self.n_open = n_after * (parameter.n_before(level + 1) - n_before)
+        return n_after * n_before
 
 
 def find_clash(group: Sequence[Parameter]) -> tuple[str, str] | None:
@@ -168,80 +212,21 @@ def find_clash(group: Sequence[Parameter]) -> tuple[str, str] | None:
     return None
 
 
-def _count(group: Sequence[Parameter]) -> int:
-    return prod(parameter.n_subspaces for parameter in group)
-
-
-def _find_level(parameter: Parameter, rest: int) -> tuple[int, int]:
-    """The level that a structural parameter's digit falls on, and what is left of the digit."""
-    position = 0
-    for level, count in parameter.level_counts:
-        if rest < level - position:
-            return position + rest, 0
-        rest -= level - position
-        if rest < count:
-            return level, rest
-        rest -= count
-        position = level + 1
-    return position + rest, 0
-
-
-def _offset(parameter: Parameter, level: int) -> int:
-    """How many subspaces of a structural parameter come before a level."""
-    before = [(at, count) for at, count in parameter.level_counts if at < level]
-    return level - len(before) + sum(count for _, count in before)
-
-
-def _rank(group: Sequence[Parameter], config: Config, seen: Config, at: int) -> int:
-    """Number of the subspace of a config within ``group``; canonical values go into ``seen``."""
-    rank = 0
-    for parameter in group:
-        rank = rank * parameter.n_subspaces + _rank_one(parameter, config, seen, at)
-    return rank
-
-
-def _rank_one(parameter: Parameter, config: Config, seen: Config, at: int) -> int:
-    value = _take(parameter, config, seen, at)
-    if not parameter.is_structural:
-        return 0
-    level = parameter.level_of(value)
-    if parameter.repeated:
-        return _offset(parameter, level) + _rank_repeated(parameter, value, config, seen)
-    return _offset(parameter, level) + _rank(parameter.branch(value), config, seen, at)
-
-
-def _rank_repeated(parameter: Parameter, times: Any, config: Config, seen: Config) -> int:
-    inner = names(parameter.repeated)
-    for name in inner:
+def _check_lists(parameter: Parameter, level: int, config: Config) -> None:
+    n = parameter.n_repeats(level) if parameter.repeated else 0
+    for name in names(parameter.repeated):
         entries = config.get(name)
-        if not isinstance(entries, list | tuple) or len(entries) != times:
-            raise ConfigError(f"{name!r} must be a list of {times} entries, got {shorten(entries)}")
-        seen[name] = [None] * times
-    each, rank = _count(parameter.repeated), 0
-    for at in range(1, times + 1):
-        rank = rank * each + _rank(parameter.repeated, config, seen, at)
-    for name in inner:
-        _check_absent(name, config[name], seen[name])
-    return rank
+        if not isinstance(entries, list | tuple) or len(entries) != n:
+            raise ConfigError(f"{name!r} must be a list of {n} entries, got {shorten(entries)}")
 
 
-def _check_absent(name: str, entries: Sequence[Any], seen: Sequence[Any]) -> None:
-    for place, (entry, known) in enumerate(zip(entries, seen, strict=True), start=1):
-        if known is None and entry is not None:
-            raise ConfigError(
-                f"'{name}[{place}]' must be null: it does not exist, got {shorten(entry)}"
-            )
-
-
-def _take(parameter: Parameter, config: Config, seen: Config, at: int) -> Value:
-    if parameter.name not in config:
-        raise ConfigError(f"{parameter.name!r} is missing: it must be {parameter.range_text()}")
-    raw = config[parameter.name]
-    if not at:
-        seen[parameter.name] = value = parameter.canonical(raw)
-        return value
-    seen[parameter.name][at - 1] = value = parameter.canonical(raw[at - 1])
-    return value
+def _check_absent(config: Config, seen: Config) -> None:
+    for name in (name for name, known in seen.items() if isinstance(known, list)):
+        pairs = zip(config[name], seen[name], strict=True)
+        for at, (entry, known) in enumerate(pairs, start=1):
+            if known is None and entry is not None:
+                rule = "must be null: it does not exist"
+                raise ConfigError(f"'{name}[{at}]' {rule}, got {shorten(entry)}")
 
 
 def _as_dict(group: Sequence[Parameter]) -> dict[str, Any]:

@@ -1,11 +1,11 @@
-"""The walk along the tree of a space: its nodes, and configs decided parameter by parameter."""
+"""Nodes of the tree of a space: parameters where they stand."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from nasbo.space.parameter import Config, Parameter, Value
+from nasbo.space.parameter import Parameter
 from nasbo.space.subspace import branch_below
 
 Key = tuple[str, int]
@@ -66,31 +66,3 @@ def names(group: Sequence[Parameter]) -> list[str]:
     for parameter in group:
         found |= dict.fromkeys([parameter.name, *names(parameter.children)])
     return list(found)
-
-
-def build_config(
-    parameters: Sequence[Parameter], decide: Callable[[Parameter, Key], Value]
-) -> Config:
-    """A config, decided parameter by parameter, parents first.
-
-    Args:
-        parameters: the tree, at its root.
-        decide: a parameter and where it stands to its value.
-    """
-    config: Config = {}
-
-    def visit(group: Sequence[Parameter], key: Key) -> None:
-        for parameter in group:
-            value = decide(parameter, key)
-            if key[1]:
-                config[parameter.name][key[1] - 1] = value
-            else:
-                config[parameter.name] = value
-            if parameter.is_structural:
-                children = child_keys(parameter, parameter.level_of(value), key)
-                config.update({name: [None] * len(children) for name in names(parameter.repeated)})
-                for child in children:
-                    visit(parameter.repeated or parameter.branch(value), child)
-
-    visit(parameters, ROOT)
-    return config
