@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -12,10 +12,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nasbo.gp.conditioning import Conditioned
 from nasbo.gp.features import ParameterFeatures
 from nasbo.gp.kernels import ARDKernel, KernelName
-from nasbo.gp.rows import Batches, as_batches, regrouped
+from nasbo.gp.rows import Batches
 from nasbo.space import Space, Subspace
 from nasbo.space.vertices import Path, VertexTree
 from nasbo.space.walk import ROOT, Key
@@ -33,26 +32,18 @@ class VertexRows:
     n: int
 
 
-@dataclass(frozen=True)
-class _Part:
-    """Rows that belong together, conditioned on."""
-
-    seen: VertexRows
-    conditioned: Conditioned
-
-
 class AddTreeGP(KernelGP):
     """GP with the additive tree-structured covariance of Ma and Blaschko (2020).
 
     k(x, x') is the sum, over the vertices that the paths of both configs pass, of a kernel on the
     vertex' own parameters (definition 4; algorithm 1 with its delta kernels). A vertex without
-    parameters has a constant there; all those share one variance. A config is predicted from the
-    rows X' that are tied to its path alone (section 4.1): X' also holds rows that are tied to
-    those through others, so that nothing is lost where a space is a forest of several trees. A
-    config that passes no vertex, where all lists are empty, has a constant of its own.
+    parameters has a constant there; all those share one variance. A config that passes no vertex,
+    where all lists are empty, has a constant of its own.
 
     Departures from the paper: priors on all hyperparameters (it maximises the likelihood), choices
-    at a vertex enter one-hot, and a lengthscale per parameter.
+    at a vertex enter one-hot, and a lengthscale per parameter. All rows stand in one matrix, where
+    the paper's (section 4.1) has those alone that are tied to the config's path: the others have
+    covariances 0 and change nothing, and n is some hundreds at most.
 
     Args:
         space: the space of all data.
@@ -87,7 +78,9 @@ class AddTreeGP(KernelGP):
         return VertexRows(members, start)
 
     def gram(self, theta: Tensor, left: VertexRows, right: VertexRows) -> Tensor:
-        K = torch.zeros(left.n, right.n, dtype=torch.float64)
+        # Vertices without results leave the score flat: the way to ``x`` stays open for autograd.
+        open_way = sum((values.sum() for _, values in left.members.values()), torch.zeros(()))
+        K = 0.0 * open_way + torch.zeros(left.n, right.n, dtype=torch.float64)
         for key, (rows, values) in left.members.items():
             if key in right.members:
                 others, there = right.members[key]
@@ -111,33 +104,8 @@ class AddTreeGP(KernelGP):
         return shortest(lengths)
 
     def condition(self, subspaces: list[Subspace], x: list[Array], z: Tensor) -> None:
-        """Take in rows; the factors of the parts that belong together are made when needed."""
         self._data = subspaces, x, z
-        paths = [self._path(subspace) for subspace in subspaces]
-        self._component_of = _components(paths)
-        self._row_component = [self._component_of[next(iter(path))] for path in paths]
-        self._parts: dict[frozenset[int], _Part] = {}
-
-    def posteriors(self, batches: Batches) -> tuple[Tensor, Tensor]:
-        groups: dict[frozenset[int], list[int]] = {}
-        for at, (subspace, _) in enumerate(batches):
-            groups.setdefault(self._related(self._path(subspace)), []).append(at)
-        order = regrouped(batches, groups.values())
-        parts = [
-            self._posterior(related, self.features([batches[at] for at in numbers]))
-            for related, numbers in groups.items()
-        ]
-        means, variances = zip(*parts, strict=True)
-        return torch.cat(means)[order], torch.cat(variances)[order]
-
-    def joint_posterior(self, batches: Batches) -> tuple[Tensor, Tensor]:
-        rows = self.features(batches)
-        K = self.gram(self.theta, rows, rows)
-        related = self._related(rows.members)
-        if not related:
-            return K.new_zeros(len(K)), K
-        part = self._part(related)
-        return part.conditioned.joint(self.gram(self.theta, rows, part.seen), K)
+        super().condition(subspaces, x, z)
 
     def with_pending(self, subspaces: Sequence[Subspace], x: Sequence[Array]) -> Self:
         return GP.with_pending(self, subspaces, x)
@@ -149,7 +117,9 @@ class AddTreeGP(KernelGP):
         vertex' own parameters in the unit cube, shape (n, n_slots).
         """
         member = (torch.arange(len(x)), self._vertex_features(key, x))
-        return self._posterior(self._related([key]), VertexRows({key: member}, len(x)))
+        rows = VertexRows({key: member}, len(x))
+        cross, variance = self.covariance(rows, self._seen), self.variance(rows)
+        return self._conditioned.marginals(cross, variance)
 
     def _path(self, subspace: Subspace) -> Path:
         """The vertices of a subspace, at least one: no other path has a root without parameters."""
@@ -161,40 +131,3 @@ class AddTreeGP(KernelGP):
 
     def _vertex_features(self, key: Key, x: Tensor) -> Tensor:
         return self._maps.get(key, self._no_parameters)(x)
-
-    def _posterior(self, related: frozenset[int], rows: VertexRows) -> tuple[Tensor, Tensor]:
-        diagonal = self.diagonal(self.theta, rows)
-        # Vertices without results leave the score flat: the way to ``x`` stays open for autograd.
-        open_way = sum((v.sum() for _, v in rows.members.values()), torch.zeros(())) * 0.0
-        if not related:
-            return open_way + torch.zeros_like(diagonal), diagonal
-        part = self._part(related)
-        cross = self.gram(self.theta, rows, part.seen)
-        mean, variance = part.conditioned.marginals(cross, diagonal)
-        return open_way + mean, variance
-
-    def _related(self, keys: Iterable[Key]) -> frozenset[int]:
-        """The groups of tied rows that rows passing these vertices are tied to."""
-        return frozenset(self._component_of[key] for key in keys if key in self._component_of)
-
-    def _part(self, related: frozenset[int]) -> _Part:
-        if related not in self._parts:
-            subspaces, x, z = self._data
-            rows = [at for at, c in enumerate(self._row_component) if c in related]
-            seen = self.features(as_batches([subspaces[at] for at in rows], [x[at] for at in rows]))
-            with torch.no_grad():
-                K = self.noisy(self.gram(self.theta, seen, seen))
-                self._parts[related] = _Part(seen, Conditioned.on(K, z[rows]))
-        return self._parts[related]
-
-
-def _components(paths: Sequence[Path]) -> dict[Key, int]:
-    """Groups of vertices that rows tie to each other, numbered."""
-    group_of: dict[Key, int] = {}
-    for number, path in enumerate(paths):
-        merged = {group_of[key] for key in path if key in group_of}
-        for key, group in group_of.items():
-            if group in merged:
-                group_of[key] = number
-        group_of |= dict.fromkeys(path, number)
-    return group_of

@@ -1,4 +1,4 @@
-"""The Add-Tree covariance: definition 4, its block form, its vertices, and the restriction X'."""
+"""The Add-Tree covariance: definition 4, its block form, its vertices, and rows that share none."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from nasbo.gp.conditioning import Conditioned
 from nasbo.gp.kernels import KernelName
 from nasbo.history.data import Data
 from nasbo.space import Config, Space, load_space
 from nasbo.surrogates.add_tree import AddTreeGP
-from nasbo.surrogates.base import batches_of
+from nasbo.surrogates.base import Batches
 
 from .conftest import Observe
 
@@ -96,28 +95,28 @@ def test_means_of_the_vertices_sum_up(space: Space, observe: Observe) -> None:
     assert (sds >= variance.sqrt() - 1e-9).all()
 
 
-def test_prediction_from_related_rows_alone_loses_nothing(observe: Observe) -> None:
+def means_after(model: AddTreeGP, seen: Data, rows: list[int], batches: Batches) -> torch.Tensor:
+    """Posterior means where the model, with its hyperparameters as they are, has seen some rows."""
+    z = torch.from_numpy((seen.scores - seen.scores.mean()) / seen.scores.std())
+    some = seen.take(rows)
+    model.condition(list(some.subspaces), list(some.x), z[rows])
+    return model.posteriors(batches)[0]
+
+
+def test_rows_that_share_no_vertex_change_nothing(observe: Observe) -> None:
     """X' of section 4.1: the halves of the simulation tree share no vertex."""
     space = load_space("simulation")
     model = AddTreeGP(space)
     seen = observe(space, lambda c: float(sum(c.values())), n=20)
     model.fit(seen)
-    batches = [(space.subspace(at), torch.rand(3, 2, dtype=torch.float64)) for at in range(4)]
-    mean, variance = model.posteriors(batches)
-
-    everything = model.features(batches_of(seen))
-    z = torch.from_numpy((seen.scores - seen.scores.mean()) / seen.scores.std())
-    K = model.noisy(model.gram(model.theta, everything, everything))
-    rows = model.features(batches)
-    cross = model.gram(model.theta, rows, everything)
-    dense = Conditioned.on(K, z).marginals(cross, model.diagonal(model.theta, rows))
-    assert torch.allclose(mean, dense[0], atol=1e-8)
-    assert torch.allclose(variance, dense[1], atol=1e-8)
-    related = model._part(model._related(model.tree.path(space.subspace(0))))
-    assert related.seen.n == sum(s.index in (0, 1) for s in seen.subspaces)
+    related = [at for at, s in enumerate(seen.subspaces) if s.index in (0, 1)]
+    assert 2 <= len(related) < len(seen)
+    batches = [(space.subspace(at), torch.rand(3, 2, dtype=torch.float64)) for at in (0, 1)]
+    whole = means_after(model, seen, list(range(len(seen))), batches)
+    assert torch.allclose(whole, means_after(model, seen, related, batches), atol=1e-8)
 
 
-def test_rows_tied_through_others_are_kept_in_a_forest() -> None:
+def test_rows_tied_through_others_matter_in_a_forest() -> None:
     """Two trees: a row that shares no vertex can matter through a row that shares both ways."""
     two = {
         name: {"type": "choice", "range": [0, 1], "submodule": {0: {f"{name}0": UNIT}}}
@@ -125,12 +124,14 @@ def test_rows_tied_through_others_are_kept_in_a_forest() -> None:
     }
     space = load_space(two)
     model = AddTreeGP(space)
-    # q is 0 only in the last row: it is tied to subspace (1, 1) through p.
-    seen = [space.subspace(at) for at in (0, 0, 2)]
-    x = [s.sample(1, np.random.default_rng(at))[0] for at, s in enumerate(seen)]
-    model.fit(Data(space, seen, x, np.array([1.0, 2.0, 0.5])))
-    part = model._part(model._related(model.tree.path(space.subspace(1))))
-    assert part.seen.n == 3
+    # The last row has p = 1 and q = 0: it is tied to subspace (0, 1) through the first ones.
+    homes = [space.subspace(at) for at in (0, 0, 2)]
+    x = [s.sample(1, np.random.default_rng(at))[0] for at, s in enumerate(homes)]
+    seen = Data(space, homes, x, np.array([1.0, 2.0, 0.5]))
+    model.fit(seen)
+    batches = [(space.subspace(1), torch.tensor([[0.3]], dtype=torch.float64))]
+    whole, without = (means_after(model, seen, rows, batches) for rows in ([0, 1, 2], [0, 1]))
+    assert abs(float(whole - without)) > 1e-3
 
 
 def test_leaf_tied_by_a_constant_alone_has_a_gradient() -> None:
