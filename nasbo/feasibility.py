@@ -22,8 +22,7 @@ from typing import Any, Literal
 from nasbo.history import Trial, View
 from nasbo.space import Config, Subspace, Value
 from nasbo.space.kinds import Listed
-from nasbo.space.parameter import value_key
-from nasbo.space.subspace import plain_text
+from nasbo.space.parameter import plain_text, value_key
 
 MIN_FAILURES = 3
 SIGNIFICANCE = 0.05

@@ -141,7 +141,7 @@ class VertexBounds:
         if allows is not None:
             rows = self._draw_allowed(subspace, allows)
         scores = np.zeros(len(rows))
-        for key, columns in self.model.tree.path(subspace).items():
+        for key, columns in subspace.path.items():
             (some,) = score_rows(self._bound(key), [(subspace, rows[:, list(columns)])])
             scores += some
         order = np.argsort(-scores, kind="stable")
@@ -164,7 +164,7 @@ class VertexBounds:
         """The vertex' parameters in the best three configs that pass it."""
         n = 0
         for at in np.argsort(-self._seen.scores, kind="stable"):
-            path = self.model.tree.path(self._seen.subspaces[at])
+            path = self._seen.subspaces[at].path
             if key in path:
                 yield self._seen.x[at][list(path[key])]
                 n += 1
@@ -174,9 +174,8 @@ class VertexBounds:
 
 def best_path(bounds: VertexBounds, is_taken: IsTaken, rng: Generator) -> Found | None:
     """The untried config of the path with the largest sum of bounds (lines 6 to 9)."""
-    tree = bounds.model.tree
     paths = [
-        (sum(float(bounds[key].scores[0]) for key in tree.path(subspace)), subspace)
+        (sum(float(bounds[key].scores[0]) for key in subspace.path), subspace)
         for subspace in _candidate_subspaces(bounds, rng)
     ]
     for _, subspace in sorted(paths, key=lambda one: -one[0]):
@@ -203,7 +202,7 @@ def _best_config(bounds: VertexBounds, subspace: Subspace, is_taken: IsTaken) ->
 
 def _configs(bounds: VertexBounds, subspace: Subspace) -> Iterator[tuple[Array, float]]:
     """Combinations of the vertices' rows, the one with the largest sum of bounds first."""
-    path = bounds.model.tree.path(subspace)
+    path = subspace.path
     vertices = [bounds[key] for key in path]
 
     def entry(ranks: tuple[int, ...]) -> tuple[float, tuple[int, ...]]:

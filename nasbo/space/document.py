@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -109,7 +110,9 @@ class _Reader:
         self.n_nodes = 0
         self.open: set[int] = set()
 
-    def enter(self, item: object, place: str) -> None:
+    @contextmanager
+    def inside(self, item: object, place: str) -> Iterator[None]:
+        """While the parts of a list, a mapping or a YAML node are read."""
         self.n_nodes += 1
         if self.n_nodes > MAX_NODES:
             raise SpaceError(f"{place}: expands to more than {MAX_NODES} values")
@@ -118,8 +121,7 @@ class _Reader:
         if len(self.open) >= MAX_DEPTH:
             raise SpaceError(f"{place}: is nested deeper than {MAX_DEPTH} levels")
         self.open.add(id(item))
-
-    def leave(self, item: object) -> None:
+        yield
         self.open.discard(id(item))
 
 
@@ -131,20 +133,14 @@ class _YamlReader(_Reader):
 
     def read(self, node: yaml.Node) -> Node:
         place = f"{self.file}:{node.start_mark.line + 1}"
-        self.enter(node, place)
-        try:
-            return self._read(node, place)
-        finally:
-            self.leave(node)
-
-    def _read(self, node: yaml.Node, place: str) -> Node:
-        if isinstance(node, yaml.ScalarNode) and node.tag in _SCALARS:
-            return Node(self._scalar(node, place), place)
-        if isinstance(node, yaml.SequenceNode) and node.tag == _CORE + "seq":
-            return Node([self.read(child) for child in node.value], place)
-        if isinstance(node, yaml.MappingNode) and node.tag == _CORE + "map":
-            pairs = tuple((self.read(key), self.read(child)) for key, child in node.value)
-            return Node(_checked(pairs), place)
+        with self.inside(node, place):
+            if isinstance(node, yaml.ScalarNode) and node.tag in _SCALARS:
+                return Node(self._scalar(node, place), place)
+            if isinstance(node, yaml.SequenceNode) and node.tag == _CORE + "seq":
+                return Node([self.read(child) for child in node.value], place)
+            if isinstance(node, yaml.MappingNode) and node.tag == _CORE + "map":
+                pairs = tuple((self.read(key), self.read(child)) for key, child in node.value)
+                return Node(_checked(pairs), place)
         raise SpaceError(f"{place}: tags are not allowed, got {shorten(node.tag)}")
 
     def _scalar(self, node: yaml.ScalarNode, place: str) -> Any:
@@ -160,24 +156,16 @@ class _DictReader(_Reader):
         if item is None or isinstance(item, str | int | float | bool):
             self.n_nodes += 1
             return Node(_plain(item, place), place)
-        self.enter(item, place)
-        try:
-            return Node(self._children(item, place), place)
-        finally:
-            self.leave(item)
-
-    def _children(self, item: Any, place: str) -> Any:
-        if isinstance(item, Mapping):
-            return _checked(
-                tuple(
+        with self.inside(item, place):
+            if isinstance(item, Mapping):
+                pairs = [
                     (self.read(key, place), self.read(child, f"{place}.{key}"))
                     for key, child in item.items()
-                )
-            )
-        if isinstance(item, set | frozenset):
-            item = sorted(item, key=repr)
-        if isinstance(item, list | tuple):
-            return [self.read(child, place) for child in item]
+                ]
+                return Node(_checked(tuple(pairs)), place)
+            if isinstance(item, list | tuple | set | frozenset):
+                parts = sorted(item, key=repr) if isinstance(item, set | frozenset) else item
+                return Node([self.read(child, place) for child in parts], place)
         raise SpaceError(f"{place}: must be plain values, got {type(item).__name__}")
 
 

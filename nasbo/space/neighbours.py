@@ -7,6 +7,7 @@ under the new value is drawn.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 
 from numpy.random import Generator
 
@@ -29,10 +30,8 @@ def complete(space: Space, wanted: Mapping[tuple[str, int], Value], rng: Generat
     def decide(parameter: Parameter, key: Key) -> Value:
         name = parameter.name, key[1]
         if name in wanted:
-            try:
+            with suppress(ConfigError):  # of a parameter of that name in another branch
                 return parameter.canonical(wanted[name])
-            except ConfigError:  # it belongs to a parameter of that name in another branch
-                return parameter.sample(rng)
         return parameter.sample(rng)
 
     return space.build_config(decide)
@@ -48,11 +47,7 @@ def structural_neighbours(
 ) -> Iterator[Config]:
     """The config with one structural value changed to each of its other values."""
     values = values_of(subspace, config)
-    for slot in subspace.slots:
-        if not slot.is_fixed:
-            continue
-        here = slot.parameter.level_of(slot.value)
-        for level in range(slot.parameter.n_levels):
-            if level != here:
-                changed = {(slot.name, slot.index): slot.parameter.value_at(level)}
-                yield complete(space, values | changed, rng)
+    for slot in (slot for slot in subspace.slots if slot.is_fixed):
+        for value in map(slot.parameter.value_at, range(slot.parameter.n_levels)):
+            if value != slot.value:
+                yield complete(space, values | {(slot.name, slot.index): value}, rng)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from abc import ABC, abstractmethod
 from bisect import bisect_left
 from dataclasses import dataclass, field
@@ -21,6 +23,7 @@ Array = NDArray[np.float64]
 Value = str | int | float | bool | None
 Config = dict[str, Any]
 RangeKey = tuple[str, float, float, bool, str]
+_WORD = re.compile(r"[^\W\d][\w-]*")
 
 
 def value_key(value: Any) -> tuple[str, Value] | None:
@@ -33,6 +36,16 @@ def value_key(value: Any) -> tuple[str, Value] | None:
     if isinstance(value, str):
         return "text", value
     return ("number", value) if isinstance(value, int | float) else None
+
+
+def plain_text(value: Any) -> str:
+    """A value in words; text that could be mistaken for something else stands in quotes."""
+    if isinstance(value, list):
+        return "[" + " ".join(map(plain_text, value)) + "]"
+    if not isinstance(value, str):
+        return str(value)
+    is_word = _WORD.fullmatch(value) and value not in ("None", "True", "False")
+    return value if is_word else json.dumps(value, ensure_ascii=False)
 
 
 @dataclass(frozen=True)

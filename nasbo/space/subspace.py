@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from nasbo.space.parameter import Config, Parameter, Value
+from nasbo.space.parameter import Config, Parameter, Value, plain_text
+from nasbo.space.walk import ROOT, Key, child_keys
 
 Array = NDArray[np.float64]
-_WORD = re.compile(r"[^\W\d][\w-]*")
+Path = Mapping[Key, Sequence[int]]
+"""The vertices that a subspace passes, with the columns of ``x`` that belong to each."""
 
 RELAXED_LEVELS = 8
 """Integers with more levels than this are searched like floats, then snapped."""
@@ -82,6 +81,21 @@ class Subspace:
     def free(self) -> tuple[Slot, ...]:
         """The slots whose values are searched, in the order of the columns of ``x``."""
         return tuple(slot for slot in self.slots if not slot.is_fixed)
+
+    @cached_property
+    def path(self) -> Path:
+        """The vertices from the root to the leaves; a root without parameters is none."""
+        columns: dict[Key, list[int]] = {ROOT: []}
+        for slot in self.slots:
+            if slot.is_fixed:
+                level = slot.parameter.level_of(slot.value)
+                for key in child_keys(slot.parameter, level, (slot.branch, slot.index)):
+                    columns.setdefault(key, [])
+        for column, slot in enumerate(self.free):
+            columns[slot.branch, slot.index].append(column)
+        if not columns[ROOT]:
+            del columns[ROOT]
+        return columns
 
     @property
     def n_parameters(self) -> int:
@@ -246,19 +260,3 @@ def _assemble(slots: Sequence[Slot], values: Sequence[Value], lengths: Mapping[s
     for name, entries in lists.items():
         config.setdefault(name, entries)
     return config
-
-
-def branch_below(branch: str, parameter: Parameter, value: Value) -> str:
-    """Path of the branch that a structural parameter opens, as ``Slot.branch`` has it."""
-    own = f"{parameter.name}[]" if parameter.repeated else f"{parameter.name}={plain_text(value)}"
-    return f"{branch}.{own}" if branch else own
-
-
-def plain_text(value: Any) -> str:
-    """A value in words; text that could be mistaken for something else stands in quotes."""
-    if isinstance(value, list):
-        return "[" + " ".join(map(plain_text, value)) + "]"
-    if not isinstance(value, str):
-        return str(value)
-    is_word = _WORD.fullmatch(value) and value not in ("None", "True", "False")
-    return value if is_word else json.dumps(value, ensure_ascii=False)

@@ -6,16 +6,9 @@ repeated list.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
-from nasbo.space.subspace import Slot, Subspace
+from nasbo.space.subspace import Slot
 from nasbo.space.tree import Space
 from nasbo.space.walk import ROOT, Key, child_keys
-
-Path = Mapping[Key, Sequence[int]]
-"""The vertices that a subspace passes, with the columns of ``x`` that belong to each."""
-
-MAX_CACHED_PATHS = 4096
 
 
 class VertexTree:
@@ -40,15 +33,6 @@ class VertexTree:
                 branch, index = node.key
                 here.append(Slot(node.parameter, index, branch=branch))
         self.slots = {key: tuple(some) for key, some in slots.items() if some}
-        self._paths: dict[int, Path] = {}
-
-    def path(self, subspace: Subspace) -> Path:
-        """The vertices from the root to the leaves of a subspace."""
-        if subspace.index not in self._paths:
-            if len(self._paths) >= MAX_CACHED_PATHS:
-                self._paths.clear()
-            self._paths[subspace.index] = _path(subspace)
-        return self._paths[subspace.index]
 
     def vertices(self) -> list[Key]:
         """All vertices, also those without parameters."""
@@ -66,19 +50,5 @@ class VertexTree:
         """Vertices per path, in the mean over the subspaces (at most 200 of them)."""
         n = self.space.n_subspaces
         picked = range(0, n, max(1, n // 200))
-        lengths = [len(_path(self.space.subspace(at))) for at in picked]
+        lengths = [len(self.space.subspace(at).path) for at in picked]
         return max(1.0, sum(lengths) / len(lengths))
-
-
-def _path(subspace: Subspace) -> Path:
-    columns: dict[Key, list[int]] = {ROOT: []}
-    for slot in subspace.slots:
-        if slot.is_fixed:
-            level = slot.parameter.level_of(slot.value)
-            for key in child_keys(slot.parameter, level, (slot.branch, slot.index)):
-                columns.setdefault(key, [])
-    for column, slot in enumerate(subspace.free):
-        columns[slot.branch, slot.index].append(column)
-    if not columns[ROOT]:
-        del columns[ROOT]
-    return columns

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from nasbo.space.parameter import Parameter
-from nasbo.space.subspace import branch_below
+from nasbo.space.parameter import Parameter, plain_text
 
 Key = tuple[str, int]
 """Where a parameter stands: its branch, and its index in a list (0 outside of lists)."""
@@ -54,9 +53,10 @@ def tree_nodes(
 def child_keys(parameter: Parameter, level: int, key: Key) -> list[Key]:
     """Where the children of a structural parameter stand at a level."""
     branch, index = key
-    inner = branch_below(branch, parameter, parameter.value_at(level))
+    above = f"{branch}." if branch else ""
     if not parameter.repeated:
-        return [(inner, index)]
+        return [(f"{above}{parameter.name}={plain_text(parameter.value_at(level))}", index)]
+    inner = f"{above}{parameter.name}[]"
     return [(inner, at) for at in range(1, parameter.n_repeats(level) + 1)]
 
 

@@ -16,7 +16,8 @@ from nasbo.gp.features import ParameterFeatures
 from nasbo.gp.kernels import ARDKernel, KernelName
 from nasbo.gp.rows import Batches
 from nasbo.space import Space, Subspace
-from nasbo.space.vertices import Path, VertexTree
+from nasbo.space.subspace import Path
+from nasbo.space.vertices import VertexTree
 from nasbo.space.walk import ROOT, Key
 from nasbo.surrogates.base import GP, KernelGP
 from nasbo.surrogates.lengthscales import shortest
@@ -123,7 +124,7 @@ class AddTreeGP(KernelGP):
 
     def _path(self, subspace: Subspace) -> Path:
         """The vertices of a subspace, at least one: no other path has a root without parameters."""
-        return self.tree.path(subspace) or {ROOT: ()}
+        return subspace.path or {ROOT: ()}
 
     def _kernel(self, key: Key) -> ARDKernel:
         """The kernel of a vertex: a constant where it has no parameters."""

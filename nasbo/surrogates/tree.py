@@ -181,7 +181,7 @@ class PathDesign:
     def __init__(self, tree: VertexTree) -> None:
         self._tree, space = tree, tree.space
         subspaces = space.subspaces() if space.is_listable else ()
-        n_passing = Counter(key for subspace in subspaces for key in tree.path(subspace))
+        n_passing = Counter(key for subspace in subspaces for key in subspace.path)
         inner = [key for key in tree.vertices() if not space.is_listable or n_passing[key] > 1]
         self._inner = {key: at for at, key in enumerate(inner)}
         keys = [key for key, slots in tree.slots.items() for _ in slots]
@@ -196,7 +196,7 @@ class PathDesign:
 
     def own_columns(self, subspace: Subspace) -> list[int]:
         """Columns of ``x`` of the parameters that no other subspace has."""
-        path = self._tree.path(subspace)
+        path = subspace.path
         return sorted(c for key, cols in path.items() if key not in self._inner for c in cols)
 
     def shared_columns(self, subspace: Subspace) -> list[int]:
@@ -206,7 +206,7 @@ class PathDesign:
     def numbers(self, subspace: Subspace) -> list[int]:
         """Number of the parameter, among those of all vertices, of each column of ``x``."""
         numbers = [0] * subspace.n_free
-        for key, columns in self._tree.path(subspace).items():
+        for key, columns in subspace.path.items():
             for number, column in enumerate(columns, self._first.get(key, 0)):
                 numbers[column] = number
         return numbers
@@ -221,7 +221,7 @@ class PathDesign:
             columns = [self._parameters.columns[number] for number in self.numbers(subspace)]
             base = torch.zeros(self._parameters.n_features, dtype=torch.float64)
             passed = torch.zeros(len(self._inner), dtype=torch.float64)
-            path = self._tree.path(subspace)
+            path = subspace.path
             passed[[self._inner[key] for key in path if key in self._inner]] = 1.0
             self._plans[subspace.index] = FeatureMap(base, columns), passed
         return self._plans[subspace.index]

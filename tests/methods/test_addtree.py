@@ -48,10 +48,7 @@ def test_best_path_through_the_tree_is_the_best_of_all(shape: str) -> None:
     bounds = VertexBounds(model, seen, np.random.default_rng(0))
     best, _ = _BestBelow(bounds).group(space.parameters, ROOT)
     picked = range(0, space.n_subspaces, max(1, space.n_subspaces // 400))
-    sums = [
-        sum(float(bounds[key].scores[0]) for key in model.tree.path(space.subspace(at)))
-        for at in picked
-    ]
+    sums = [sum(float(bounds[key].scores[0]) for key in space.subspace(at).path) for at in picked]
     assert best >= max(sums) - 1e-9
     found = best_path(bounds, lambda subspace, x: False, np.random.default_rng(0))
     assert found is not None
@@ -85,8 +82,8 @@ def test_lists_may_be_empty(acquisition: str) -> None:
 def test_combinations_come_in_the_order_of_their_sums(nested_space: Space) -> None:
     model, seen = fitted(nested_space)
     bounds = VertexBounds(model, seen, np.random.default_rng(0))
-    subspace = next(s for s in nested_space.subspaces() if len(model.tree.path(s)) > 1)
-    sizes = [len(bounds[key].scores) for key in model.tree.path(subspace)]
+    subspace = next(s for s in nested_space.subspaces() if len(s.path) > 1)
+    sizes = [len(bounds[key].scores) for key in subspace.path]
     found = list(_configs(bounds, subspace))
     assert len(found) == math.prod(sizes)
     scores = [score for _, score in found]

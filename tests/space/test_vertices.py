@@ -11,7 +11,7 @@ from nasbo.space.walk import ROOT
 
 def test_paths_of_a_nested_space(nested_space: Space) -> None:
     tree = VertexTree(nested_space)
-    paths = {s.id: dict(tree.path(s)) for s in nested_space.subspaces()}
+    paths = {s.id: dict(s.path) for s in nested_space.subspaces()}
     assert paths["top=left,turn=0"] == {
         ROOT: [1],
         ("top=left", 0): [],
@@ -26,7 +26,7 @@ def test_paths_of_a_nested_space(nested_space: Space) -> None:
 def test_elements_of_lists_are_vertices(repeated_space: Space) -> None:
     tree = VertexTree(repeated_space)
     three = repeated_space.subspace(2)
-    assert dict(tree.path(three)) == {("n[]", at): [2 * at - 2, 2 * at - 1] for at in (1, 2, 3)}
+    assert dict(three.path) == {("n[]", at): [2 * at - 2, 2 * at - 1] for at in (1, 2, 3)}
     assert set(tree.slots) == {("n[]", 1), ("n[]", 2), ("n[]", 3)}
 
 
@@ -34,7 +34,7 @@ def test_every_column_belongs_to_one_vertex(any_space: Space) -> None:
     tree = VertexTree(any_space)
     for index in range(0, any_space.n_subspaces, max(1, any_space.n_subspaces // 50)):
         subspace = any_space.subspace(index)
-        path = tree.path(subspace)
+        path = subspace.path
         assert path.keys() <= set(tree.vertices())
         assert sorted(c for columns in path.values() for c in columns) == [*range(subspace.n_free)]
         for key, columns in path.items():
@@ -46,6 +46,6 @@ def test_values_that_are_no_words_name_their_branches_alike() -> None:
     ops = {"3x3": {"a": {"type": "float", "range": [0, 1]}}, "none": {}}
     space = load_space({"op": {"type": "choice", "range": ["3x3", "none"], "submodule": ops}})
     tree = VertexTree(space)
-    (key,) = tree.path(space.subspace(0))
+    (key,) = space.subspace(0).path
     assert key in tree.slots
-    assert tree.vertices() == [key, *tree.path(space.subspace(1))]
+    assert tree.vertices() == [key, *space.subspace(1).path]

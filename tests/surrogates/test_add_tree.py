@@ -85,8 +85,7 @@ def test_means_of_the_vertices_sum_up(space: Space, observe: Observe) -> None:
     subspace = space.subspace(1)
     x = torch.from_numpy(np.random.default_rng(1).random((6, subspace.n_free)))
     parts = [
-        model.vertex_posterior(key, x[:, list(columns)])
-        for key, columns in model.tree.path(subspace).items()
+        model.vertex_posterior(key, x[:, list(columns)]) for key, columns in subspace.path.items()
     ]
     mean, variance = model.posterior(subspace, x)
     assert len(parts) == 2
