@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 from typing import Any, ClassVar
 
 import numpy as np
@@ -77,20 +79,16 @@ class Task:
 
     @cached_property
     def data(self) -> Data:
-        """The rows as surrogates take them."""
-        return Data.of_trials(self.space, self.rows, self._allows())
+        """The rows as surrogates take them, with the limits as they ask for them."""
+        allows = self.taken.allows
+        inside = None if allows is None else lambda subspace, x: allows(subspace.decode(x))
+        return Data.of_trials(self.space, self.rows, inside)
 
     @cached_property
     def running(self) -> tuple[list[Subspace], list[NDArray[np.float64]]]:
         """The pending configs: their subspaces, and their rows in the unit cube."""
-        subspaces = [self.space.subspace_of(config) for config in self.pending]
-        return subspaces, [s.encode(c) for s, c in zip(subspaces, self.pending, strict=True)]
-
-    def _allows(self) -> Callable[[Subspace, NDArray[np.float64]], bool] | None:
-        """Whether a place is inside the limits, for those who look for places to start from."""
-        if (allows := self.taken.allows) is None:
-            return None
-        return lambda subspace, x: allows(subspace.decode(x))
+        rows = [self.space.encode(config) for config in self.pending]
+        return [subspace for subspace, _ in rows], [x for _, x in rows]
 
 
 class Method(ABC):
@@ -149,7 +147,7 @@ class Method(ABC):
         reason = "fewer than two results so far"
         if len(rows) >= 2:
             proposed, reason = self._try_to_propose(task)
-            fresh = _fresh(proposed, taken, missing)
+            fresh = islice(_fresh(proposed, taken), missing)
             chosen += [replace(one, info=_in_metric_units(one.info, history)) for one in fresh]
         chosen += self._fill(n - len(chosen), taken, rng, "fallback", reason)
         if regions and len(chosen) < n:  # nothing else is left
@@ -188,12 +186,12 @@ class Method(ABC):
         if self.space.n_subspaces > MAX_DESIGN_SUBSPACES:
             n = min(n, MANY_SUBSPACES_DESIGN - sum(counts.values()))
             return self._fill(n, taken, rng, "design", "")
-        for _, subspace in open_places(self.space, counts):
+        for subspace in open_design(self.space, counts):
             if len(chosen) == n:
                 break
             config, info = draw(subspace, taken, rng), {}
             if config is None and taken.allows is not None:
-                # The subspace has nothing inside the limits: its place goes to another one.
+                # The subspace has nothing inside the limits: its turn goes to another one.
                 config, info = draw_anywhere(self.space, taken, rng), {"instead_of": subspace.index}
             if config is not None:
                 taken.add(config)
@@ -204,15 +202,8 @@ class Method(ABC):
         self, n: int, taken: Excluded, rng: Generator, source: Source, reason: str
     ) -> list[Suggestion]:
         """Uniform configs, for whatever the method itself could not give."""
-        chosen: list[Suggestion] = []
-        info = {"reason": reason} if reason else {}
-        while len(chosen) < n:
-            config = draw_anywhere(self.space, taken, rng)
-            if config is None:
-                break
-            taken.add(config)
-            chosen.append(Suggestion(config, source, dict(info)))
-        return chosen
+        drawn = islice(draw_untried(self.space, taken, rng), max(n, 0))
+        return [Suggestion(c, source, {"reason": reason} if reason else {}) for c in drawn]
 
 
 def _in_metric_units(info: dict[str, Any], history: History) -> dict[str, Any]:
@@ -243,7 +234,7 @@ def design_size(space: Space) -> int:
     """How many configs the initial design has."""
     if space.n_subspaces > MAX_DESIGN_SUBSPACES:
         return MANY_SUBSPACES_DESIGN
-    return sum(min(DESIGN_PER_SUBSPACE, s.n_configs or 2) for s in space.subspaces())
+    return len(open_design(space, Counter()))
 
 
 def draw(
@@ -280,19 +271,27 @@ def draw_anywhere(space: Space, taken: Excluded, rng: Generator) -> Config | Non
     return None
 
 
-def open_places(space: Space, counts: dict[int, int]) -> list[tuple[int, Subspace]]:
+def draw_untried(space: Space, taken: Excluded, rng: Generator) -> Iterator[Config]:
+    """Configs as ``draw_anywhere`` has them, each of which is taken from then on."""
+    while (config := draw_anywhere(space, taken, rng)) is not None:
+        taken.add(config)
+        yield config
+
+
+def open_design(space: Space, counts: Counter[int]) -> list[Subspace]:
     """Subspaces that still need design configs, each once per config, in turns."""
-    places = []
-    for subspace in space.subspaces():
-        wanted = min(DESIGN_PER_SUBSPACE, subspace.n_configs or DESIGN_PER_SUBSPACE)
-        places += [(turn, subspace) for turn in range(counts[subspace.index], wanted)]
-    return sorted(places, key=lambda place: (place[0], place[1].index))
+    subspaces = list(space.subspaces())
+    return [
+        subspace
+        for turn in range(DESIGN_PER_SUBSPACE)
+        for subspace in subspaces
+        if counts[subspace.index] <= turn < (subspace.n_configs or DESIGN_PER_SUBSPACE)
+    ]
 
 
-def _fresh(proposed: list[Suggestion], taken: Excluded, n: int) -> list[Suggestion]:
-    chosen: list[Suggestion] = []
+def _fresh(proposed: Iterable[Suggestion], taken: Excluded) -> Iterator[Suggestion]:
+    """Those with untried configs, each of which is taken from then on."""
     for suggestion in proposed:
-        if suggestion.config not in taken and len(chosen) < n:
+        if suggestion.config not in taken:
             taken.add(suggestion.config)
-            chosen.append(suggestion)
-    return chosen
+            yield suggestion

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from nasbo.methods.base import Method, Suggestion, Task, draw_anywhere
+from itertools import islice
+
+from nasbo.methods.base import Method, Suggestion, Task, draw_untried
 
 
 class RandomSearch(Method):
@@ -11,12 +13,5 @@ class RandomSearch(Method):
     is_quick = True
 
     def propose(self, task: Task) -> list[Suggestion]:
-        taken = task.taken.copy()
-        chosen: list[Suggestion] = []
-        while len(chosen) < task.n:
-            config = draw_anywhere(self.space, taken, task.rng)
-            if config is None:
-                break
-            taken.add(config)
-            chosen.append(Suggestion(config))
-        return chosen
+        drawn = draw_untried(self.space, task.taken.copy(), task.rng)
+        return list(map(Suggestion, islice(drawn, task.n)))

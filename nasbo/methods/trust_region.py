@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.random import Generator
@@ -45,23 +46,36 @@ class Rules:
     margin: float = 1e-3
 
 
-@dataclass(frozen=True)
+@dataclass
 class Run:
     """A local search between two restarts.
 
     Attributes:
         length: side of the box of the numbers, in the unit cube.
         radius: how many choices may differ from the best config.
-        best: its best score so far, ``None`` before the first.
-        rows: places of its scores, in order.
+        best: its best score so far.
+        rows: indices of its scores, in order.
     """
 
     length: float
     radius: int
-    best: float | None = None
+    best: float = -math.inf
     successes: int = 0
     failures: int = 0
     rows: tuple[int, ...] = ()
+
+    def count(self, score: float, rules: Rules) -> None:
+        """Grow or shrink after a success or failure, where there were enough in a row."""
+        is_success = score >= self.best + rules.margin * abs(self.best)
+        self.successes = self.successes + 1 if is_success else 0
+        self.failures = 0 if is_success else self.failures + 1
+        if self.successes == rules.success_tolerance:
+            radius = min(int(self.radius * rules.factor), rules.radius_max, rules.n_choices)
+            self.radius, self.successes = max(radius, self.radius), 0
+            self.length = min(self.length * rules.factor, rules.length_max)
+        elif self.failures == rules.failure_tolerance:
+            self.radius, self.failures = int(self.radius / rules.factor), 0
+            self.length = self.length / rules.factor
 
 
 def replay(
@@ -79,14 +93,13 @@ def replay(
     runs = [begin(rules)]
     for at, score in enumerate(scores):
         owner = owners[at] if owners is not None else None
-        if owner is not None and owner < len(runs) - 1:
-            runs[owner] = _with_row(runs[owner], score, at)
-            continue
         while owner is not None and owner >= len(runs):
             runs.append(begin(rules))
-        runs[-1] = _after(runs[-1], score, at, rules)
-        is_gone = runs[-1].length < rules.length_min or (rules.n_choices and runs[-1].radius < 1)
-        if is_gone:
+        run = runs[-1 if owner is None else owner]
+        if run is runs[-1] and len(run.rows) >= rules.n_start:
+            run.count(score, rules)
+        run.best, run.rows = max(run.best, score), (*run.rows, at)
+        if runs[-1].length < rules.length_min or (rules.n_choices and runs[-1].radius < 1):
             runs.append(begin(rules))
     return runs
 
@@ -95,31 +108,6 @@ def begin(rules: Rules) -> Run:
     """A run without scores."""
     radius = min(rules.radius_start, rules.radius_max, rules.n_choices)
     return Run(rules.length_start, radius)
-
-
-def _with_row(run: Run, score: float, at: int) -> Run:
-    best = score if run.best is None else max(run.best, score)
-    return replace(run, best=best, rows=(*run.rows, at))
-
-
-def _after(run: Run, score: float, at: int, rules: Rules) -> Run:
-    before, run = run, _with_row(run, score, at)
-    if before.best is None or len(before.rows) < rules.n_start:
-        return run
-    is_success = score >= before.best + rules.margin * abs(before.best)
-    run = replace(
-        run,
-        successes=run.successes + 1 if is_success else 0,
-        failures=0 if is_success else run.failures + 1,
-    )
-    if run.successes == rules.success_tolerance:
-        radius = min(int(run.radius * rules.factor), rules.radius_max, rules.n_choices)
-        length = min(run.length * rules.factor, rules.length_max)
-        return replace(run, length=length, radius=max(radius, run.radius), successes=0)
-    if run.failures == rules.failure_tolerance:
-        radius, length = int(run.radius / rules.factor), run.length / rules.factor
-        return replace(run, length=length, radius=radius, failures=0)
-    return run
 
 
 def count_choices(space: Space) -> int:
@@ -164,16 +152,6 @@ class TrustRegion:
         weights = np.ones(len(self.subspace.free)) if weights is None else weights
         self._weights = dict(zip(self._parameters, map(float, weights), strict=True))
         self._home = self.region(self.subspace)
-
-    def weighted(self, weights: Array) -> TrustRegion:
-        """The same with other weights of the box' sides, shape (n_free,)."""
-        return TrustRegion(self.space, self.config, self.length, self.radius, weights)
-
-    def n_changes(self, subspace: Subspace, config: Config) -> int:
-        """Choices of the centre that the config has too, with another value."""
-        values = values_of(subspace, config)
-        keys = [(slot.name, slot.index) for slot in self._choices]
-        return sum(key in values and values[key] != self.centre[key] for key in keys)
 
     def sample(self, rng: Generator) -> Config:
         """A config with some choices changed and numbers drawn inside the box."""
@@ -222,9 +200,6 @@ class TrustRegion:
                 reach = 0.5 * self.length * self._weights[key]
                 low[column] = max(centre[column] - reach, 0.0)
                 high[column] = min(centre[column] + reach, 1.0)
-        used = self._n_structural_changes(subspace)
-        return Region(low, high, centre, np.array(counted, dtype=np.intp), self.radius - used)
-
-    def _n_structural_changes(self, subspace: Subspace) -> int:
         fixed = {(s.name, s.index): s.value for s in subspace.slots if s.is_fixed}
-        return sum(value != self.centre.get(key, value) for key, value in fixed.items())
+        used = sum(value != self.centre.get(key, value) for key, value in fixed.items())
+        return Region(low, high, centre, np.array(counted, dtype=np.intp), self.radius - used)

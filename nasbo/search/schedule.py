@@ -9,7 +9,7 @@ from typing import Any
 
 from nasbo.errors import NasboError
 from nasbo.history import History, View
-from nasbo.methods.base import MAX_DESIGN_SUBSPACES, design_size, open_places
+from nasbo.methods.base import MAX_DESIGN_SUBSPACES, design_size, open_design
 from nasbo.space import Space
 
 MAX_ROUND_SUBSPACES = 64
@@ -119,7 +119,7 @@ def design_left(history: View) -> int:
     space, counts = history.space, history.design_counts()
     if space.n_subspaces > MAX_DESIGN_SUBSPACES:
         return max(design_size(space) - sum(counts.values()), 0)
-    return len(open_places(space, counts))
+    return len(open_design(space, counts))
 
 
 def is_crowded(space: Space) -> bool:

@@ -15,7 +15,7 @@ from numpy.random import Generator
 
 from nasbo.errors import ConfigError, shorten
 from nasbo.space.kinds import Number
-from nasbo.space.parameter import Config, Parameter, Value
+from nasbo.space.parameter import Array, Config, Parameter, Value
 from nasbo.space.subspace import Slot, Subspace
 from nasbo.space.walk import ROOT, Key, TreeNode, child_keys, names, tree_nodes
 
@@ -107,6 +107,11 @@ class Space:
     def subspace_of(self, config: Any) -> Subspace:
         """The subspace that a config belongs to; ``ConfigError`` if it belongs to none."""
         return self.subspace(self._read(config)[0])
+
+    def encode(self, config: Any) -> tuple[Subspace, Array]:
+        """The subspace of a config, and its row in the unit cube there, shape (n_free,)."""
+        subspace = self.subspace_of(config)
+        return subspace, subspace.encode(config)
 
     def fingerprint(self) -> str:
         """A hash of everything that decides which configs exist."""
