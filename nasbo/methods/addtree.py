@@ -26,6 +26,7 @@ from nasbo.history.data import Data
 from nasbo.methods.base import Task
 from nasbo.methods.modelled import SurrogateMethod
 from nasbo.methods.options import check_choice
+from nasbo.methods.sequential import one_by_one
 from nasbo.space import Parameter, Space, Subspace
 from nasbo.space.neighbours import Values, complete, structural_neighbours
 from nasbo.space.walk import ROOT, Key, child_keys
@@ -33,7 +34,6 @@ from nasbo.surrogates.add_tree import AddTreeGP
 from nasbo.surrogates.base import Surrogate
 
 Array = NDArray[np.float64]
-Allows = Callable[[Subspace, Array], bool]
 
 ACQUISITIONS = ("ei", "ucb")
 N_UNIFORM = 96
@@ -84,17 +84,13 @@ class AddTree(SurrogateMethod):
     ) -> tuple[list[Found], dict[str, Any]]:
         if self.acquisition == "ei":
             return super().choose(acquisition, surrogate, chooser, task)
-        chosen: list[Found] = []
-        model = cast(AddTreeGP, surrogate)
-        while len(chosen) < task.n:
+
+        def best(model: AddTreeGP) -> Found | None:
             bounds = VertexBounds(model, chooser.data, task.rng)
-            found = best_path(bounds, chooser.avoided, task.rng)
-            if found is None:
-                break
-            chosen.append(found)
-            chooser.avoided.add(found.subspace, found.x)
-            model = model.with_pending([found.subspace], [found.x])
-        return chosen, {}
+            return best_path(bounds, chooser.avoided, task.rng)
+
+        found = one_by_one(cast(AddTreeGP, surrogate), chooser.avoided, best)
+        return list(itertools.islice(found, task.n)), {}
 
 
 @dataclass(frozen=True)
@@ -129,7 +125,8 @@ class VertexBounds:
             only = np.zeros((1, 0))
             return _Vertex(only, *score_rows(bound, [(box, only)]))
         starts = [box.candidates(N_UNIFORM, self._rng)]
-        for row in self._best_rows(key):
+        for at in self._best(lambda home: key in home.path):
+            row = self._seen.x[at][list(self._seen.subspaces[at].path[key])]
             starts.append(box.perturb(np.repeat(row[None], N_AROUND, 0), self._rng))
         (pool,) = maximise(bound, [(box, np.concatenate(starts))])
         different = np.sort(np.unique(pool.x, axis=0, return_index=True)[1])
@@ -137,9 +134,7 @@ class VertexBounds:
 
     def allowed(self, subspace: Subspace) -> _Vertex:
         """Whole rows of a subspace inside the limits, best sum first; none without limits."""
-        allows, rows = self._seen.allows, np.zeros((0, subspace.n_free))
-        if allows is not None:
-            rows = self._draw_allowed(subspace, allows)
+        rows = self._draw_allowed(subspace)
         scores = np.zeros(len(rows))
         for key, columns in subspace.path.items():
             (some,) = score_rows(self._bound(key), [(subspace, rows[:, list(columns)])])
@@ -147,42 +142,30 @@ class VertexBounds:
         order = np.argsort(-scores, kind="stable")
         return _Vertex(rows[order], scores[order])
 
-    def _draw_allowed(self, subspace: Subspace, allows: Allows) -> Array:
+    def _draw_allowed(self, subspace: Subspace) -> Array:
         """Rows inside the limits: around the subspace's best ones first, then uniform ones."""
-        drawn = []
-        order = np.argsort(-self._seen.scores, kind="stable")
-        here = [at for at in order if self._seen.subspaces[at].index == subspace.index]
-        for at in here[:3]:
-            near = np.repeat(self._seen.x[at][None], N_AROUND, 0)
-            drawn.append(subspace.perturb(near, self._rng))
-        drawn.append(subspace.candidates(N_DRAWS, self._rng))
-        inside = (row for row in np.concatenate(drawn) if allows(subspace, row))
-        rows = list(itertools.islice(inside, N_ALLOWED))
+        allows, rows = self._seen.allows, []
+        if allows is not None:
+            best = self._best(lambda home: home.index == subspace.index)
+            near = [np.repeat(self._seen.x[at][None], N_AROUND, 0) for at in best]
+            drawn = [subspace.perturb(some, self._rng) for some in near]
+            drawn.append(subspace.candidates(N_DRAWS, self._rng))
+            inside = (row for row in np.concatenate(drawn) if allows(subspace, row))
+            rows = list(itertools.islice(inside, N_ALLOWED))
         return np.array(rows).reshape(len(rows), subspace.n_free)
 
-    def _best_rows(self, key: Key) -> Iterator[Array]:
-        """The vertex' parameters in the best three configs that pass it."""
-        n = 0
-        for at in np.argsort(-self._seen.scores, kind="stable"):
-            path = self._seen.subspaces[at].path
-            if key in path:
-                yield self._seen.x[at][list(path[key])]
-                n += 1
-            if n == 3:
-                return
+    def _best(self, has: Callable[[Subspace], bool]) -> list[int]:
+        """Indices of the best three configs of such subspaces."""
+        order = np.argsort(-self._seen.scores, kind="stable")
+        return [int(at) for at in order if has(self._seen.subspaces[at])][:3]
 
 
 def best_path(bounds: VertexBounds, is_taken: IsTaken, rng: Generator) -> Found | None:
     """The untried config of the path with the largest sum of bounds (lines 6 to 9)."""
-    paths = [
-        (sum(float(bounds[key].scores[0]) for key in subspace.path), subspace)
-        for subspace in _candidate_subspaces(bounds, rng)
-    ]
-    for _, subspace in sorted(paths, key=lambda one: -one[0]):
-        found = _best_config(bounds, subspace, is_taken)
-        if found is not None:
-            return found
-    return None
+    subspaces = _candidate_subspaces(bounds, rng)
+    subspaces.sort(key=lambda one: -sum(float(bounds[key].scores[0]) for key in one.path))
+    found = (_best_config(bounds, subspace, is_taken) for subspace in subspaces)
+    return next(filter(None, found), None)
 
 
 def _best_config(bounds: VertexBounds, subspace: Subspace, is_taken: IsTaken) -> Found | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import islice
 from typing import Any, cast
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nasbo.acquisition import MAX_VISITED_SUBSPACES, Acquisition, Chooser, Found, Score, Thompson
+from nasbo.acquisition import MAX_VISITED_SUBSPACES, Acquisition, Chooser, Found, Thompson
 from nasbo.acquisition.optimise import joined, maximise
 from nasbo.acquisition.starts import Starts
 from nasbo.gp.pathwise import PosteriorDraw
@@ -19,8 +20,9 @@ from nasbo.gp.slice import slice_sample
 from nasbo.history.data import Data
 from nasbo.methods.base import Task
 from nasbo.methods.modelled import SurrogateMethod
+from nasbo.methods.sequential import one_by_one
 from nasbo.space import Subspace
-from nasbo.surrogates.base import Surrogate
+from nasbo.surrogates.base import Batches, Surrogate
 from nasbo.surrogates.independent import IndependentGPs, SubspaceGP
 
 Array = NDArray[np.float64]
@@ -50,28 +52,19 @@ class BanditsBO(SurrogateMethod):
     def choose(
         self, acquisition: Acquisition, surrogate: Surrogate, chooser: Chooser, task: Task
     ) -> tuple[list[Found], dict[str, Any]]:
-        arms = cast(IndependentGPs, surrogate)
-        chosen: list[Found] = []
-        while len(chosen) < task.n:
-            found = self._pull(arms, chooser, task)
-            if found is None:
-                break
-            chosen.append(found)
-            chooser.avoided.add(found.subspace, found.x)
-            arms = arms.with_pending([found.subspace], [found.x])
-        return chosen, {}
+        arms, pull = cast(IndependentGPs, surrogate), partial(self._pull, chooser, task)
+        return list(islice(one_by_one(arms, chooser.avoided, pull), task.n)), {}
 
-    def _pull(self, arms: IndependentGPs, chooser: Chooser, task: Task) -> Found | None:
+    def _pull(self, chooser: Chooser, task: Task, arms: IndependentGPs) -> Found | None:
         subspaces = self._arms(chooser.data, task.rng)
-        best: Found | None = None
         starts = STARTS.draw(subspaces, chooser.data, task.rng)
+        found = []
         for subspace, rows in zip(subspaces, starts, strict=True):
             draw = PosteriorDraw(arms.model(subspace), task.rng)
-            (pool,) = maximise(_score_of(draw), [(subspace, rows)])
-            found = pool.best_untaken(chooser.avoided)
-            if found is not None and (best is None or found[1] > best.score):
-                best = Found(subspace, *found)
-        return best
+            (pool,) = maximise(partial(_at_rows, draw), [(subspace, rows)])
+            if (best := pool.best_untaken(chooser.avoided)) is not None:
+                found.append(Found(subspace, *best))
+        return max(found, key=lambda one: one.score, default=None)
 
     def _arms(self, data: Data, rng: Generator) -> list[Subspace]:
         """All subspaces, or those with results and a few others where there are too many."""
@@ -98,5 +91,5 @@ def learn_by_slices(
         model.condition(subspaces, x, z)
 
 
-def _score_of(draw: PosteriorDraw) -> Score:
-    return lambda batches: draw(joined(batches))
+def _at_rows(draw: PosteriorDraw, batches: Batches) -> Tensor:
+    return draw(joined(batches))

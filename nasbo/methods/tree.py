@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, cast
 
 import numpy as np
@@ -12,10 +13,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nasbo.acquisition import Acquisition, Chooser, Found, LogEI
-from nasbo.acquisition.optimise import IsTaken, Pool, joined, maximise
+from nasbo.acquisition.optimise import IsTaken, joined, maximise
 from nasbo.methods.base import Task
 from nasbo.methods.modelled import SurrogateMethod
 from nasbo.methods.options import check_choice
+from nasbo.methods.sequential import one_by_one
 from nasbo.space import Space, Subspace
 from nasbo.surrogates.base import Surrogate
 from nasbo.surrogates.tree import FEATURES, TreeGP
@@ -63,17 +65,14 @@ class Tree(SurrogateMethod):
     ) -> tuple[list[Found], dict[str, Any]]:
         if self.acquisition == "full":
             return super().choose(acquisition, surrogate, chooser, task)
-        chosen: list[Found] = []
-        model, two_steps = cast(TreeGP, surrogate), _TwoSteps(cast(LogEI, acquisition), task)
-        while len(chosen) < task.n:
+        two_steps = _TwoSteps(cast(LogEI, acquisition), task)
+
+        def best(model: TreeGP) -> Found | None:
             subspaces = chooser.visited(acquisition, model, task.n)
-            found = two_steps.best(model, subspaces, chooser.avoided)
-            if found is None:
-                break
-            chosen.append(found)
-            chooser.avoided.add(found.subspace, found.x)
-            model = model.with_pending([found.subspace], [found.x])
-        return chosen, {}
+            return two_steps.best(model, subspaces, chooser.avoided)
+
+        found = one_by_one(cast(TreeGP, surrogate), chooser.avoided, best)
+        return list(islice(found, task.n)), {}
 
 
 @dataclass(frozen=True)
@@ -86,22 +85,18 @@ class _TwoSteps:
     def best(self, model: TreeGP, subspaces: Sequence[Subspace], is_taken: IsTaken) -> Found | None:
         """The config of the best path that has an untried one."""
         paths = [self._on_path(model, subspace) for subspace in subspaces]
-        ranked = sorted(zip(paths, subspaces, strict=True), key=lambda one: -one[0][1])
-        for (x, _), subspace in ranked:
-            found = self._in_leaf(model, subspace, x, is_taken)
-            if found is not None:
-                return found
-        return None
+        ranked = sorted(paths, key=lambda path: -path.score)
+        leaves = (self._in_leaf(model, path.subspace, path.x, is_taken) for path in ranked)
+        return next(filter(None, leaves), None)
 
-    def _on_path(self, model: TreeGP, subspace: Subspace) -> tuple[Array, float]:
+    def _on_path(self, model: TreeGP, subspace: Subspace) -> Found:
         """Step one in one path: a row with the best shared parameters, and its path EI."""
 
         def score(x: Tensor) -> Tensor:
             return self.improvement.score(*model.path_posterior([(subspace, x)]))
 
         part = _Part(subspace, model.design.shared_columns(subspace), np.full(subspace.n_free, 0.5))
-        pool = part.maximise(score, part.box.candidates(N_PATH_STARTS, self.task.rng))
-        return part.whole(torch.from_numpy(pool.x[:1])).numpy()[0], float(pool.scores[0])
+        return part.maximise(score, part.box.candidates(N_PATH_STARTS, self.task.rng))[0]
 
     def _in_leaf(
         self, model: TreeGP, subspace: Subspace, x: Array, is_taken: IsTaken
@@ -117,11 +112,9 @@ class _TwoSteps:
             if near := model.best_rows(subspace):
                 best = np.repeat(np.stack(near)[:, columns], N_AROUND, 0)
                 starts = np.concatenate([starts, part.box.perturb(best, self.task.rng)])
-            pool = part.maximise(score, starts)
-            rows = part.whole(torch.from_numpy(pool.x)).numpy()
-            for row, value in zip(rows, pool.scores, strict=True):
-                if not is_taken(subspace, row):
-                    return Found(subspace, row, float(value))
+            for found in part.maximise(score, starts):
+                if not is_taken(subspace, found.x):
+                    return found
         return None
 
 
@@ -135,6 +128,7 @@ class _Part:
     """
 
     def __init__(self, subspace: Subspace, columns: Sequence[int], row: Array) -> None:
+        self.subspace = subspace
         self.box = Subspace(0, tuple(subspace.free[column] for column in columns), {})
         self._columns, self._row = torch.tensor(columns, dtype=torch.long), row
 
@@ -143,7 +137,8 @@ class _Part:
         base = torch.from_numpy(self._row[None]).expand(len(part), -1)
         return base.index_copy(1, self._columns, part)
 
-    def maximise(self, score: Callable[[Tensor], Tensor], starts: Array) -> Pool:
-        """The columns of the largest scores of whole rows."""
+    def maximise(self, score: Callable[[Tensor], Tensor], starts: Array) -> list[Found]:
+        """Whole rows of large scores, best first, from starts of the columns, shape (n, k)."""
         (pool,) = maximise(lambda some: score(self.whole(joined(some))), [(self.box, starts)])
-        return pool
+        rows = zip(self.whole(torch.from_numpy(pool.x)).numpy(), pool.scores, strict=True)
+        return [Found(self.subspace, x, float(value)) for x, value in rows]
