@@ -53,6 +53,11 @@ class Slot:
         return self.parameter.name
 
     @property
+    def key(self) -> Key:
+        """Where it stands in the tree."""
+        return self.branch, self.index
+
+    @property
     def label(self) -> str:
         """Name with its place in the list, e.g. ``kernel_size[2]``."""
         return f"{self.name}[{self.index}]" if self.index else self.name
@@ -89,10 +94,9 @@ class Subspace:
         for slot in self.slots:
             if slot.is_fixed:
                 level = slot.parameter.level_of(slot.value)
-                for key in child_keys(slot.parameter, level, (slot.branch, slot.index)):
-                    columns.setdefault(key, [])
+                columns |= {key: [] for key in child_keys(slot.parameter, level, slot.key)}
         for column, slot in enumerate(self.free):
-            columns[slot.branch, slot.index].append(column)
+            columns[slot.key].append(column)
         if not columns[ROOT]:
             del columns[ROOT]
         return columns

@@ -28,11 +28,13 @@ class SubspaceGP(KernelGP):
         self.map = ParameterFeatures([slot.parameter for slot in subspace.free])
         self.kernel = ARDKernel.add_to(self.priors, self.map.owners, 0.0, kernel)
         self.theta = torch.tensor(self.priors.means, dtype=torch.float64)
+        nothing = torch.zeros(0, self.map.n_features, dtype=torch.float64)
+        self.condition_on(nothing, nothing.sum(1))
 
     @property
-    def seen(self) -> tuple[Tensor, Conditioned] | None:
-        """Features of the rows that were learned from, and the factors; ``None`` before."""
-        return (self._seen, self._conditioned) if hasattr(self, "_seen") else None
+    def seen(self) -> tuple[Tensor, Conditioned]:
+        """Features of the rows that were learned from, none at first, and the factors."""
+        return self._seen, self._conditioned
 
     def features(self, batches: Batches) -> Tensor:
         """Shape (n, n_features)."""
@@ -81,16 +83,18 @@ class IndependentGPs(GP):
     def model(self, subspace: Subspace) -> SubspaceGP:
         """The GP of a subspace; one that has learned nothing where there were no rows."""
         model = self._models.get(subspace.index)
-        return self._fresh(subspace) if model is None else model
+        return SubspaceGP(self.space, subspace, self._kernel) if model is None else model
 
     def posteriors(self, batches: Batches) -> tuple[Tensor, Tensor]:
         batches, order = gathered(batches)
-        means, variances = zip(*(self._posterior(s, x) for s, x in batches), strict=True)
+        parts = (self.model(subspace).posterior(subspace, x) for subspace, x in batches)
+        means, variances = zip(*parts, strict=True)
         return torch.cat(means)[order], torch.cat(variances)[order]
 
     def joint_posterior(self, batches: Batches) -> tuple[Tensor, Tensor]:
         batches, order = gathered(batches)
-        means, blocks = zip(*(self._joint(s, x) for s, x in batches), strict=True)
+        parts = (self.model(subspace).joint_posterior([(subspace, x)]) for subspace, x in batches)
+        means, blocks = zip(*parts, strict=True)
         return torch.cat(means)[order], torch.block_diag(*blocks)[order][:, order]
 
     def correlations(self, subspace: Subspace, x: Tensor, others: Batches) -> Tensor | None:
@@ -104,19 +108,3 @@ class IndependentGPs(GP):
             for other, rows in others
         ]
         return torch.cat(parts)
-
-    def _fresh(self, subspace: Subspace) -> SubspaceGP:
-        return SubspaceGP(self.space, subspace, self._kernel)
-
-    def _posterior(self, subspace: Subspace, x: Tensor) -> tuple[Tensor, Tensor]:
-        if (model := self._models.get(subspace.index)) is not None:
-            return model.posteriors([(subspace, x)])
-        zero = x.sum(1) * 0.0  # keeps the way to ``x`` open for autograd
-        return zero, zero + self._fresh(subspace).variance(x)
-
-    def _joint(self, subspace: Subspace, x: Tensor) -> tuple[Tensor, Tensor]:
-        if (model := self._models.get(subspace.index)) is not None:
-            return model.joint_posterior([(subspace, x)])
-        prior = self._fresh(subspace)
-        rows = prior.map(x)
-        return x.new_zeros(len(x)), prior.covariance(rows, rows)

@@ -184,32 +184,26 @@ class PathDesign:
         n_passing = Counter(key for subspace in subspaces for key in subspace.path)
         inner = [key for key in tree.vertices() if not space.is_listable or n_passing[key] > 1]
         self._inner = {key: at for at, key in enumerate(inner)}
-        keys = [key for key, slots in tree.slots.items() for _ in slots]
-        self._first = {key: keys.index(key) for key in tree.slots}
         slots = [slot for some in tree.slots.values() for slot in some]
+        self._number_of = {(slot.key, slot.name): at for at, slot in enumerate(slots)}
         self._parameters = ParameterFeatures([slot.parameter for slot in slots])
         self.n_parameters = len(slots)
-        is_shared = np.array(self.per_feature([key in self._inner for key in keys]), dtype=bool)
+        is_shared = np.array(self.per_feature([s.key in self._inner for s in slots]), dtype=bool)
         self.shared = torch.from_numpy(np.flatnonzero(is_shared))
         self.own = torch.from_numpy(np.flatnonzero(~is_shared))
         self._plans: dict[int, tuple[FeatureMap, Tensor]] = {}
 
     def own_columns(self, subspace: Subspace) -> list[int]:
         """Columns of ``x`` of the parameters that no other subspace has."""
-        path = subspace.path
-        return sorted(c for key, cols in path.items() if key not in self._inner for c in cols)
+        return [at for at, slot in enumerate(subspace.free) if slot.key not in self._inner]
 
     def shared_columns(self, subspace: Subspace) -> list[int]:
         """The other columns of ``x``."""
-        return sorted(set(range(subspace.n_free)) - set(self.own_columns(subspace)))
+        return [at for at, slot in enumerate(subspace.free) if slot.key in self._inner]
 
     def numbers(self, subspace: Subspace) -> list[int]:
         """Number of the parameter, among those of all vertices, of each column of ``x``."""
-        numbers = [0] * subspace.n_free
-        for key, columns in subspace.path.items():
-            for number, column in enumerate(columns, self._first.get(key, 0)):
-                numbers[column] = number
-        return numbers
+        return [self._number_of[slot.key, slot.name] for slot in subspace.free]
 
     def per_feature(self, per_parameter: Sequence[T]) -> list[T]:
         """A value for each parameter as one for each feature."""
@@ -220,9 +214,7 @@ class PathDesign:
         if subspace.index not in self._plans:
             columns = [self._parameters.columns[number] for number in self.numbers(subspace)]
             base = torch.zeros(self._parameters.n_features, dtype=torch.float64)
-            passed = torch.zeros(len(self._inner), dtype=torch.float64)
-            path = subspace.path
-            passed[[self._inner[key] for key in path if key in self._inner]] = 1.0
+            passed = torch.tensor([float(key in subspace.path) for key in self._inner]).double()
             self._plans[subspace.index] = FeatureMap(base, columns), passed
         return self._plans[subspace.index]
 
