@@ -101,18 +101,17 @@ class _Vertex:
     scores: Array
 
 
-class VertexBounds:
+class VertexBounds(dict[Key, _Vertex]):
     """The largest upper confidence bound of each vertex (lines 3 to 5 of algorithm 2)."""
 
     def __init__(self, model: AddTreeGP, data: Data, rng: Generator) -> None:
+        super().__init__()
         self.model = model
         self._seen, self._rng = data, rng
-        self._known: dict[Key, _Vertex] = {}
 
-    def __getitem__(self, key: Key) -> _Vertex:
-        if key not in self._known:
-            self._known[key] = self._maximise(key)
-        return self._known[key]
+    def __missing__(self, key: Key) -> _Vertex:
+        self[key] = vertex = self._maximise(key)
+        return vertex
 
     def _bound(self, key: Key) -> Score:
         n_columns = len(self.model.tree.slots.get(key, ()))

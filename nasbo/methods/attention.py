@@ -12,7 +12,7 @@ import torch
 
 from nasbo.gp.layout import Unit
 from nasbo.gp.shared import SharedUnits
-from nasbo.history import Trial, View
+from nasbo.history import View
 from nasbo.methods.explanation import MAX_MAPS, AttentionMap
 from nasbo.surrogates.attention import AttentionGP
 from nasbo.surrogates.structured import StructuredGP
@@ -36,19 +36,17 @@ def unit_maps(surrogate: StructuredGP) -> list[AttentionMap]:
 
 def token_maps(surrogate: AttentionGP, history: View) -> list[AttentionMap]:
     """A map for each of the ``MAX_MAPS`` best subspaces, that of the best one first."""
-    best = history.best_per_subspace()[:MAX_MAPS]
-    return [_token_map(surrogate, history, trial) for trial in best]
+    maps = []
+    for trial in history.best_per_subspace()[:MAX_MAPS]:
+        subspace = history.subspace(trial)
+        x = torch.from_numpy(subspace.encode(trial.config))
+        weights = surrogate.attention_map(subspace, x).tolist()
+        labels = tuple(slot.label for slot in subspace.slots)
+        maps.append(AttentionMap(subspace.id, labels, weights, "trained encoder", trial))
+    return maps
 
 
 def _unit_label(unit: Unit) -> str:
     """``nums_block[2]``, or the branch ``kernel=rbf``; parameters under nothing are at the top."""
-    place = f"[{unit.index}]" if unit.index else ""
-    return unit.branch.replace("[]", place, 1) or "top"
-
-
-def _token_map(surrogate: AttentionGP, history: View, trial: Trial) -> AttentionMap:
-    subspace = history.subspace(trial)
-    x = torch.from_numpy(subspace.encode(trial.config))
-    weights = surrogate.attention_map(subspace, x).tolist()
-    labels = tuple(slot.label for slot in subspace.slots)
-    return AttentionMap(subspace.id, labels, weights, "trained encoder", trial)
+    entry = f"[{unit.index}]" if unit.index else ""
+    return unit.branch.replace("[]", entry, 1) or "top"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from numpy.random import Generator
 
 from nasbo.errors import NasboError
-from nasbo.history import Trial
 from nasbo.methods.base import Method, Suggestion, Task, draw_anywhere
 from nasbo.methods.exclusion import Excluded
 from nasbo.methods.options import check_count
@@ -68,17 +67,13 @@ class Evolution(Method):
         """A mutation that was not tried before; ``None`` where none was met."""
         alive = task.rows[-self.population :]
         for _ in range(_TRIES):
-            parent = _winner(alive, min(self.tournament, len(alive)), task.rng)
+            n = min(self.tournament, len(alive))
+            drawn = task.rng.choice(len(alive), size=n, replace=False)
+            parent, _ = max((alive[int(at)] for at in drawn), key=lambda one: one[1])
             config = mutate(self.space, parent.config, task.rng)
             if config not in taken:
                 return Suggestion(config, "model", {"parent": parent.id})
         return None
-
-
-def _winner(alive: list[tuple[Trial, float]], n: int, rng: Generator) -> Trial:
-    drawn = rng.choice(len(alive), size=n, replace=False)
-    trial, _ = max((alive[int(at)] for at in drawn), key=lambda one: one[1])
-    return trial
 
 
 def mutate(space: Space, config: Config, rng: Generator) -> Config:

@@ -7,7 +7,7 @@ import importlib.metadata
 import inspect
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from nasbo.errors import NasboError, shorten
@@ -152,11 +152,9 @@ def describe_method(name: str) -> tuple[Entry, Mapping[str, Any]]:
     try:
         build = _find(entry.path)
     except NasboError as error:
-        return Entry(entry.path, f"cannot be loaded: {error}", entry.source), {}
-    if not entry.summary:
-        first = (inspect.getdoc(build) or "no description").partition("\n")[0]
-        entry = Entry(entry.path, first, entry.source)
-    return entry, method_options(build)
+        return replace(entry, summary=f"cannot be loaded: {error}"), {}
+    first = (inspect.getdoc(build) or "no description").partition("\n")[0]
+    return replace(entry, summary=entry.summary or first), method_options(build)
 
 
 def method_options(build: Any) -> dict[str, Any]:

@@ -195,11 +195,10 @@ class Subspace:
 
     def candidates(self, n: int, rng: Generator) -> Array:
         """Uniform rows, shape (n, n_free); the whole grid where it is small."""
-        if not self.n_levels.all() or np.prod(self.n_levels, dtype=float) > MAX_GRID:
+        if self.n_configs is None or self.n_configs > MAX_GRID:
             return self.sample(n, rng)
-        grid = np.meshgrid(*(slot.parameter.units for slot in self.free), indexing="ij")
-        rows = np.stack([axis.ravel() for axis in grid], 1) if grid else np.zeros((1, 0))
-        return self.snap(rows)
+        grid = itertools.product(*(slot.parameter.units for slot in self.free))
+        return self.snap(np.array(list(grid), dtype=np.float64))
 
     def sample(self, n: int, rng: Generator) -> Array:
         """Uniform rows, discrete ones on their levels, shape (n, n_free)."""
