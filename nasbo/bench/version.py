@@ -33,7 +33,6 @@ ROOMS = (
     "nasbo.space.parameter",
     "nasbo.space.subspace",
     "nasbo.space.tree",
-    "nasbo.space.vertices",
     "nasbo.space.walk",
     "nasbo.surrogates",
 )

@@ -114,12 +114,12 @@ class VertexBounds(dict[Key, _Vertex]):
         return vertex
 
     def _bound(self, key: Key) -> Score:
-        n_columns = len(self.model.tree.slots.get(key, ()))
+        n_columns = len(self.model.space.vertices.get(key, ()))
         ucb = AddTreeUCB(n_dimensions=n_columns).prepare(self.model, self._seen)
         return lambda rows: ucb.score(*self.model.vertex_posterior(key, joined(rows)))
 
     def _maximise(self, key: Key) -> _Vertex:
-        box, bound = Subspace(0, self.model.tree.slots.get(key, ()), {}), self._bound(key)
+        box, bound = Subspace(0, self.model.space.vertices.get(key, ()), {}), self._bound(key)
         if not box.n_free:
             only = np.zeros((1, 0))
             return _Vertex(only, *score_rows(bound, [(box, only)]))
@@ -227,7 +227,7 @@ class _BestBelow:
     def group(self, group: Sequence[Parameter], key: Key) -> tuple[float, Values]:
         """For the parameters ``group`` that stand at vertex ``key``."""
         if key not in self._known:
-            is_vertex = key != ROOT or ROOT in self._bounds.model.tree.slots
+            is_vertex = key != ROOT or ROOT in self._bounds.model.space.vertices
             total = float(self._bounds[key].scores[0]) if is_vertex else 0.0
             values: Values = {}
             for parameter in group:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import tempfile
 import warnings
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -106,20 +105,18 @@ class Smac(Method):
 
     def _config_space(self, seed: int) -> Any:
         space = self._kinds.ConfigurationSpace(seed=seed)
-        flat = flatten(self.space)
-        made = {one.name: self._hyperparameter(one) for one in flat}
-        by_name = {one.name: one for one in flat}
-        space.add(*made.values())
+        flat = {one.name: one for one in flatten(self.space)}
+        made = {name: self._hyperparameter(one) for name, one in flat.items()}
         conditions = []
-        for one in flat:
-            decided = _below_a_choice(one, by_name)
-            if decided.parent:
-                parent = by_name[decided.parent].parameter
-                values = [parent.to_flat(parent.value_at(level)) for level in decided.levels]
-                child, above = made[one.name], made[decided.parent]
-                conditions.append(self._kinds.InCondition(child, above, values))
-        if conditions:
-            space.add(*conditions)
+        for name, one in flat.items():
+            # A parent of one level is a constant to SMAC: what is below exists wherever it does.
+            while one.parent and flat[one.parent].parameter.n_levels == 1:
+                one = flat[one.parent]
+            if one.parent:
+                parent = flat[one.parent].parameter
+                values = [parent.to_flat(parent.value_at(level)) for level in one.levels]
+                conditions.append(self._kinds.InCondition(made[name], made[one.parent], values))
+        space.add(*made.values(), *conditions)
         return space
 
     def _hyperparameter(self, flat: FlatParameter) -> Any:
@@ -132,17 +129,6 @@ class Smac(Method):
         if not parameter.is_ordered:
             return kinds.Categorical(flat.name, list(range(parameter.n_levels)))
         return kinds.Integer(flat.name, (int(low), int(high)), log=log)
-
-
-def _below_a_choice(flat: FlatParameter, by_name: Mapping[str, FlatParameter]) -> FlatParameter:
-    """The parameter or its nearest ancestor whose parent has several levels, or that has none.
-
-    Under a parent of one level, which SMAC knows as a constant, a parameter exists wherever the
-    parent does.
-    """
-    while flat.parent and by_name[flat.parent].parameter.n_levels == 1:
-        flat = by_name[flat.parent]
-    return flat
 
 
 def _in_order(maximizer: Any) -> Any:

@@ -111,7 +111,7 @@ def begin(rules: Rules) -> Run:
 
 
 def count_choices(space: Space) -> int:
-    """Choices and structural parameters of several levels, each name and place in a list once."""
+    """Choices and structural parameters of several levels, each name and index in a list once."""
     return len({(n.parameter.name, n.key[1]) for n in space.nodes if _is_choice(n.parameter)})
 
 

@@ -89,7 +89,10 @@ class Subspace:
 
     @cached_property
     def path(self) -> Path:
-        """The vertices from the root to the leaves; a root without parameters is none."""
+        """The vertices from the root to the leaves, also those without parameters but the root.
+
+        All paths would share a root without parameters; the others tell paths apart.
+        """
         columns: dict[Key, list[int]] = {ROOT: []}
         for slot in self.slots:
             if slot.is_fixed:

@@ -75,6 +75,20 @@ class Space:
         """All parameters where they stand, parents first; lists at their full length."""
         return tuple(tree_nodes(self.parameters))
 
+    @cached_property
+    def vertices(self) -> dict[Key, tuple[Slot, ...]]:
+        """Vertices of the tree, with the parameters without children that stand there.
+
+        A vertex is the root, the children under one value of a structural parameter, or one element
+        of a repeated list; those without such parameters are left out.
+        """
+        slots: dict[Key, list[Slot]] = {node.key: [] for node in self.nodes}
+        for node in self.nodes:
+            if not node.parameter.is_structural:
+                branch, index = node.key
+                slots[node.key].append(Slot(node.parameter, index, branch=branch))
+        return {key: tuple(some) for key, some in slots.items() if some}
+
     def build_config(self, decide: Callable[[Parameter, Key], Value]) -> Config:
         """A config, decided parameter by parameter, parents first.
 

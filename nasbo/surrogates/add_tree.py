@@ -15,9 +15,8 @@ from torch import Tensor
 from nasbo.gp.features import ParameterFeatures
 from nasbo.gp.kernels import ARDKernel, KernelName
 from nasbo.gp.rows import Batches
-from nasbo.space import Space, Subspace
+from nasbo.space import Slot, Space, Subspace
 from nasbo.space.subspace import Path
-from nasbo.space.vertices import VertexTree
 from nasbo.space.walk import ROOT, Key
 from nasbo.surrogates.base import GP, KernelGP
 from nasbo.surrogates.lengthscales import shortest
@@ -53,29 +52,29 @@ class AddTreeGP(KernelGP):
 
     def __init__(self, space: Space, kernel: KernelName = "se") -> None:
         super().__init__(space)
-        self.tree = VertexTree(space)
-        log_weight = -math.log(self.tree.mean_path_length())
-        self._maps: dict[Key, ParameterFeatures] = {}
-        self._kernels: dict[Key, ARDKernel] = {}
-        for key, slots in self.tree.slots.items():
+        log_weight = -math.log(mean_path_length(space))
+
+        def add(slots: Sequence[Slot]) -> tuple[ParameterFeatures, ARDKernel]:
             own = ParameterFeatures([slot.parameter for slot in slots])
-            self._maps[key] = own
-            self._kernels[key] = ARDKernel.add_to(self.priors, own.owners, log_weight, kernel)
-        self._no_parameters = ParameterFeatures([])
-        self._constant = ARDKernel.add_to(self.priors, [], log_weight, kernel)
+            return own, ARDKernel.add_to(self.priors, own.owners, log_weight, kernel)
+
+        self._vertices = {key: add(slots) for key, slots in space.vertices.items()}
+        self._constant = add(())
 
     def features(self, batches: Batches) -> VertexRows:
         """The rows of each vertex with their features there."""
-        indices: dict[Key, list[Tensor]] = {}
-        values: dict[Key, list[Tensor]] = {}
+        parts: dict[Key, list[tuple[Tensor, Tensor]]] = {}
         start = 0
         for subspace, x in batches:
             here = torch.arange(start, start + len(x))
             start += len(x)
             for key, columns in self._path(subspace).items():
-                indices.setdefault(key, []).append(here)
-                values.setdefault(key, []).append(self._vertex_features(key, x[:, list(columns)]))
-        members = {key: (torch.cat(indices[key]), torch.cat(values[key])) for key in indices}
+                features, _ = self._vertex(key)
+                parts.setdefault(key, []).append((here, features(x[:, list(columns)])))
+        members = {}
+        for key, some in parts.items():
+            indices, values = zip(*some, strict=True)
+            members[key] = torch.cat(indices), torch.cat(values)
         return VertexRows(members, start)
 
     def gram(self, theta: Tensor, left: VertexRows, right: VertexRows) -> Tensor:
@@ -85,22 +84,23 @@ class AddTreeGP(KernelGP):
         for key, (rows, values) in left.members.items():
             if key in right.members:
                 others, there = right.members[key]
-                block = self._kernel(key).gram(theta, values, there)
+                block = self._vertex(key)[1].gram(theta, values, there)
                 K = K.index_put((rows[:, None], others), block, accumulate=True)
         return K
 
     def diagonal(self, theta: Tensor, rows: VertexRows) -> Tensor:
         variance = torch.zeros(rows.n, dtype=torch.float64)
         for key, (indices, _) in rows.members.items():
-            here = self._kernel(key).variance(theta).expand(len(indices))
+            here = self._vertex(key)[1].variance(theta).expand(len(indices))
             variance = variance.index_add(0, indices, here)
         return variance
 
     def lengthscales(self) -> dict[str, float]:
         lengths: list[tuple[str, float]] = []
-        for key, slots in self.tree.slots.items():
-            starts = [start for start, _ in self._maps[key].columns]
-            own = self.theta[self._kernels[key].scales[starts]].exp().tolist()
+        for key, slots in self.space.vertices.items():
+            features, kernel = self._vertices[key]
+            starts = [start for start, _ in features.columns]
+            own = self.theta[kernel.scales[starts]].exp().tolist()
             lengths += zip([slot.label for slot in slots], own, strict=True)
         return shortest(lengths)
 
@@ -117,8 +117,8 @@ class AddTreeGP(KernelGP):
         The means of the vertices of a path sum up to the mean of the score. ``x`` holds rows of the
         vertex' own parameters in the unit cube, shape (n, n_slots).
         """
-        member = (torch.arange(len(x)), self._vertex_features(key, x))
-        rows = VertexRows({key: member}, len(x))
+        features, _ = self._vertex(key)
+        rows = VertexRows({key: (torch.arange(len(x)), features(x))}, len(x))
         cross, variance = self.covariance(rows, self._seen), self.variance(rows)
         return self._conditioned.marginals(cross, variance)
 
@@ -126,9 +126,13 @@ class AddTreeGP(KernelGP):
         """The vertices of a subspace, at least one: no other path has a root without parameters."""
         return subspace.path or {ROOT: ()}
 
-    def _kernel(self, key: Key) -> ARDKernel:
-        """The kernel of a vertex: a constant where it has no parameters."""
-        return self._kernels.get(key, self._constant)
+    def _vertex(self, key: Key) -> tuple[ParameterFeatures, ARDKernel]:
+        """Features and kernel of a vertex: a constant where it has no parameters."""
+        return self._vertices.get(key, self._constant)
 
-    def _vertex_features(self, key: Key, x: Tensor) -> Tensor:
-        return self._maps.get(key, self._no_parameters)(x)
+
+def mean_path_length(space: Space) -> float:
+    """Vertices per path, in the mean over the subspaces (at most 200 of them)."""
+    n = space.n_subspaces
+    lengths = [len(space.subspace(at).path) for at in range(0, n, max(1, n // 200))]
+    return max(1.0, sum(lengths) / len(lengths))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ from nasbo.gp.kernels import CORRELATIONS, KernelName, squared_distances
 from nasbo.gp.priors import lengthscale_mean
 from nasbo.gp.rows import Batches
 from nasbo.space import Space, Subspace
-from nasbo.space.vertices import VertexTree
+from nasbo.space.walk import ROOT, Key, child_keys
 from nasbo.surrogates.base import GP, KernelGP
 
 Array = NDArray[np.float64]
@@ -70,7 +71,7 @@ class TreeGP(KernelGP):
         self, space: Space, features: str = "linear", kernel: KernelName = "matern"
     ) -> None:
         super().__init__(space)
-        self.design = PathDesign(VertexTree(space))
+        self.design = PathDesign(space)
         self._constant, self._offset = self.priors.add(2, -math.log(3.0), 1.0)
         (self._slope,) = self.priors.add(1, 0.0, 1.5)
         (self._stretch,) = self.priors.add(1, lengthscale_mean(1), 1.0)
@@ -163,6 +164,15 @@ def _same_leaf(left: TreeRows, right: TreeRows) -> Tensor:
     return (left.leaf[:, None] == right.leaf).to(torch.float64)
 
 
+def _inner_nodes(space: Space) -> list[Key]:
+    if space.is_listable:
+        n_passing = Counter(key for subspace in space.subspaces() for key in subspace.path)
+        return [key for key, n in n_passing.items() if n > 1]
+    parents = ((node.parameter, node.key) for node in space.nodes if node.parameter.is_structural)
+    children = (child_keys(p, level, key) for p, key in parents for level in range(p.n_levels))
+    return list(dict.fromkeys([ROOT, *itertools.chain.from_iterable(children)]))
+
+
 class PathDesign:
     """Inner nodes and leaves of a tree, and the features of their parameters.
 
@@ -175,16 +185,13 @@ class PathDesign:
         n_parameters: of all vertices.
 
     Args:
-        tree: the vertices of the space.
+        space: whose tree it is.
     """
 
-    def __init__(self, tree: VertexTree) -> None:
-        self._tree, space = tree, tree.space
-        subspaces = space.subspaces() if space.is_listable else ()
-        n_passing = Counter(key for subspace in subspaces for key in subspace.path)
-        inner = [key for key in tree.vertices() if not space.is_listable or n_passing[key] > 1]
-        self._inner = {key: at for at, key in enumerate(inner)}
-        slots = [slot for some in tree.slots.values() for slot in some]
+    def __init__(self, space: Space) -> None:
+        self._vertices = space.vertices
+        self._inner = {key: at for at, key in enumerate(_inner_nodes(space))}
+        slots = [slot for some in space.vertices.values() for slot in some]
         self._number_of = {(slot.key, slot.name): at for at, slot in enumerate(slots)}
         self._parameters = ParameterFeatures([slot.parameter for slot in slots])
         self.n_parameters = len(slots)
@@ -222,7 +229,7 @@ class PathDesign:
         """Random directions, (n_shared, n_waves), phases, and numbers of the inner nodes."""
         generator = torch.Generator().manual_seed(0)
         directions, phases, nodes = [torch.zeros(0, 0, dtype=torch.float64)], [], []
-        for key, slots in self._tree.slots.items():
+        for key, slots in self._vertices.items():
             n = ParameterFeatures([slot.parameter for slot in slots]).n_features
             direction = torch.randn(n, N_FOURIER, generator=generator, dtype=torch.float64)
             phase = torch.rand(N_FOURIER, generator=generator, dtype=torch.float64) * 2 * math.pi
