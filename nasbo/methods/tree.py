@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from itertools import islice
 from typing import Any, cast
 
 import numpy as np
 import torch
+from numpy.random import Generator
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nasbo.acquisition import Acquisition, Chooser, Found, LogEI
-from nasbo.acquisition.optimise import IsTaken, joined, maximise
+from nasbo.acquisition import Acquisition, Chooser, Found, LogEI, Score
+from nasbo.acquisition.optimise import joined, maximise
 from nasbo.methods.base import Task
 from nasbo.methods.modelled import SurrogateMethod
 from nasbo.methods.options import check_choice
 from nasbo.methods.sequential import one_by_one
 from nasbo.space import Space, Subspace
-from nasbo.surrogates.base import Surrogate
+from nasbo.surrogates.base import Batches, Surrogate
 from nasbo.surrogates.tree import FEATURES, TreeGP
 
 Array = NDArray[np.float64]
@@ -65,57 +65,39 @@ class Tree(SurrogateMethod):
     ) -> tuple[list[Found], dict[str, Any]]:
         if self.acquisition == "full":
             return super().choose(acquisition, surrogate, chooser, task)
-        two_steps = _TwoSteps(cast(LogEI, acquisition), task)
+        improvement = cast(LogEI, acquisition)
 
         def best(model: TreeGP) -> Found | None:
             subspaces = chooser.visited(acquisition, model, task.n)
-            return two_steps.best(model, subspaces, chooser.avoided)
+            paths = [_best_on_path(model, improvement, one, chooser.rng) for one in subspaces]
+            ranked = sorted(paths, key=lambda path: -path.score)
+            leaves = (_best_in_leaf(model, improvement, path, chooser) for path in ranked)
+            return next(filter(None, leaves), None)
 
         found = one_by_one(cast(TreeGP, surrogate), chooser.avoided, best)
         return list(islice(found, task.n)), {}
 
 
-@dataclass(frozen=True)
-class _TwoSteps:
-    """Two-step EI (section 3.2)."""
+def _best_on_path(model: TreeGP, improvement: LogEI, subspace: Subspace, rng: Generator) -> Found:
+    """Step one in one path: a row with the best shared parameters, and its path EI."""
+    part = _Part(subspace, model.design.shared_columns(subspace), np.full(subspace.n_free, 0.5))
+    starts = part.box.candidates(N_PATH_STARTS, rng)
+    return part.maximise(lambda rows: improvement.score(*model.path_posterior(rows)), starts)[0]
 
-    improvement: LogEI
-    task: Task
 
-    def best(self, model: TreeGP, subspaces: Sequence[Subspace], is_taken: IsTaken) -> Found | None:
-        """The config of the best path that has an untried one."""
-        paths = [self._on_path(model, subspace) for subspace in subspaces]
-        ranked = sorted(paths, key=lambda path: -path.score)
-        leaves = (self._in_leaf(model, path.subspace, path.x, is_taken) for path in ranked)
-        return next(filter(None, leaves), None)
-
-    def _on_path(self, model: TreeGP, subspace: Subspace) -> Found:
-        """Step one in one path: a row with the best shared parameters, and its path EI."""
-
-        def score(x: Tensor) -> Tensor:
-            return self.improvement.score(*model.path_posterior([(subspace, x)]))
-
-        part = _Part(subspace, model.design.shared_columns(subspace), np.full(subspace.n_free, 0.5))
-        return part.maximise(score, part.box.candidates(N_PATH_STARTS, self.task.rng))[0]
-
-    def _in_leaf(
-        self, model: TreeGP, subspace: Subspace, x: Array, is_taken: IsTaken
-    ) -> Found | None:
-        """Step two: the leaf's own parameters, or all of them where those are used up."""
-
-        def score(x: Tensor) -> Tensor:
-            return self.improvement.score(*model.posterior(subspace, x))
-
-        for columns in (model.design.own_columns(subspace), list(range(subspace.n_free))):
-            part = _Part(subspace, columns, x)
-            starts = part.box.candidates(N_LEAF_STARTS, self.task.rng)
-            if near := model.best_rows(subspace):
-                best = np.repeat(np.stack(near)[:, columns], N_AROUND, 0)
-                starts = np.concatenate([starts, part.box.perturb(best, self.task.rng)])
-            for found in part.maximise(score, starts):
-                if not is_taken(subspace, found.x):
-                    return found
-        return None
+def _best_in_leaf(model: TreeGP, improvement: LogEI, path: Found, chooser: Chooser) -> Found | None:
+    """Step two: the leaf's own parameters, or all of them where those are used up."""
+    subspace = path.subspace
+    for columns in (model.design.own_columns(subspace), list(range(subspace.n_free))):
+        part = _Part(subspace, columns, path.x)
+        starts = part.box.candidates(N_LEAF_STARTS, chooser.rng)
+        if near := model.best_rows(subspace):
+            best = np.repeat(np.stack(near)[:, columns], N_AROUND, 0)
+            starts = np.concatenate([starts, part.box.perturb(best, chooser.rng)])
+        for found in part.maximise(improvement.under(model), starts):
+            if not chooser.avoided(subspace, found.x):
+                return found
+    return None
 
 
 class _Part:
@@ -137,8 +119,12 @@ class _Part:
         base = torch.from_numpy(self._row[None]).expand(len(part), -1)
         return base.index_copy(1, self._columns, part)
 
-    def maximise(self, score: Callable[[Tensor], Tensor], starts: Array) -> list[Found]:
+    def maximise(self, score: Score, starts: Array) -> list[Found]:
         """Whole rows of large scores, best first, from starts of the columns, shape (n, k)."""
-        (pool,) = maximise(lambda some: score(self.whole(joined(some))), [(self.box, starts)])
+
+        def score_whole(batches: Batches) -> Tensor:
+            return score([(self.subspace, self.whole(joined(batches)))])
+
+        (pool,) = maximise(score_whole, [(self.box, starts)])
         rows = zip(self.whole(torch.from_numpy(pool.x)).numpy(), pool.scores, strict=True)
         return [Found(self.subspace, x, float(value)) for x, value in rows]
