@@ -43,9 +43,9 @@ class Point:
     def of(subspace: Subspace, config: Config) -> Point:
         choices: dict[str, Value] = {}
         numbers: dict[str, Any] = {}
-        for slot in subspace.slots:
-            is_listed = isinstance(slot.parameter, Listed)
-            (choices if is_listed else numbers)[slot.label] = slot.value_in(config)
+        for coordinate in subspace.coordinates:
+            is_listed = isinstance(coordinate.parameter, Listed)
+            (choices if is_listed else numbers)[coordinate.label] = coordinate.value_in(config)
         return Point(subspace.index, subspace.id, choices, numbers)
 
 

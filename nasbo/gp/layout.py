@@ -19,7 +19,7 @@ from torch import Tensor
 
 from nasbo.gp.features import ONE_HOT, FeatureMap
 from nasbo.gp.rows import Batches, Rows
-from nasbo.space import Parameter, Slot, Space, Subspace, Value
+from nasbo.space import Coordinate, Parameter, Space, Subspace, Value
 from nasbo.space.parameter import RangeKey
 
 MAX_ONE_HOT_LEVELS = 12
@@ -78,12 +78,12 @@ class Layout:
         members: dict[tuple[str, int], list[int]] = {}
         for node in self.space.nodes:
             branch, index = node.key
-            slot = Slot(node.parameter, index, branch=branch)
-            column = self._add_column(slot)
-            if slot.parameter.is_structural and not slot.index:
+            coordinate = Coordinate(node.parameter, index, branch=branch)
+            column = self._add_column(coordinate)
+            if coordinate.parameter.is_structural and not coordinate.index:
                 self.decisions = list(dict.fromkeys([*self.decisions, column]))
             else:
-                members.setdefault((slot.branch, slot.index), []).append(column)
+                members.setdefault((coordinate.branch, coordinate.index), []).append(column)
         for (branch, index), columns in members.items():
             ordered = sorted(columns, key=lambda number: self.columns[number].name)
             self.units.append(Unit(branch, index, tuple(ordered)))
@@ -129,17 +129,20 @@ class Layout:
         n = self.space.n_subspaces
         step = max(1, n // 200)
         counts = [
-            len({(s.branch, s.index) for s in self.space.subspace(at).slots} & set(self._unit_of))
+            len(
+                {(s.branch, s.index) for s in self.space.subspace(at).coordinates}
+                & set(self._unit_of)
+            )
             for at in range(0, n, step)
         ]
         return max(1.0, sum(counts) / len(counts))
 
-    def _add_column(self, slot: Slot) -> int:
-        key = (slot.name, slot.index, _choices(slot.parameter))
+    def _add_column(self, coordinate: Coordinate) -> int:
+        key = (coordinate.name, coordinate.index, _choices(coordinate.parameter))
         if key not in self._column_of:
             self._column_of[key] = len(self.columns)
             self.columns.append(Column(*key, start=self.n_features))
-            self._ranges.append(slot.parameter.range_key)
+            self._ranges.append(coordinate.parameter.range_key)
         return self._column_of[key]
 
     def _group_by_type(self) -> list[list[int]]:
@@ -161,15 +164,17 @@ class Layout:
             types.setdefault(tuple(self._ranges[c] for c in columns), []).append(at)
         return list(types.values())
 
-    def _column(self, slot: Slot) -> Column:
-        return self.columns[self._column_of[slot.name, slot.index, _choices(slot.parameter)]]
+    def _column(self, coordinate: Coordinate) -> Column:
+        return self.columns[
+            self._column_of[coordinate.name, coordinate.index, _choices(coordinate.parameter)]
+        ]
 
     def _plan(self, subspace: Subspace) -> tuple[FeatureMap, Tensor]:
         """What the rows of a subspace have in common: features and active groups, (n_gates,)."""
         if subspace.index not in self._plans:
             if len(self._plans) >= MAX_CACHED_SUBSPACES:
                 self._plans.clear()
-            free = [self._column(slot) for slot in subspace.free]
+            free = [self._column(one) for one in subspace.free]
             columns = [(column.start, len(column.values)) for column in free]
             features = FeatureMap(self._fixed_features(subspace), columns)
             self._plans[subspace.index] = features, self._active_gates(subspace)
@@ -177,25 +182,25 @@ class Layout:
 
     def _fixed_features(self, subspace: Subspace) -> Tensor:
         features = np.zeros(self.n_features)
-        for slot in subspace.slots:
-            if not slot.is_fixed:
+        for coordinate in subspace.coordinates:
+            if not coordinate.is_fixed:
                 continue
-            column = self._column(slot)
+            column = self._column(coordinate)
             if column.values:
-                features[column.start + slot.parameter.level_of(slot.value)] = ONE_HOT
+                features[column.start + coordinate.parameter.level_of(coordinate.value)] = ONE_HOT
             else:
-                features[column.start] = slot.parameter.to_unit(slot.value) - 0.5
+                features[column.start] = coordinate.parameter.to_unit(coordinate.value) - 0.5
         return torch.from_numpy(features)
 
     def _active_gates(self, subspace: Subspace) -> Tensor:
         active = np.zeros(1 + len(self.units) + len(self.decisions), dtype=bool)
         active[0] = True
-        for slot in subspace.slots:
-            if slot.is_fixed and not slot.index:
-                key = slot.name, slot.index, _choices(slot.parameter)
+        for coordinate in subspace.coordinates:
+            if coordinate.is_fixed and not coordinate.index:
+                key = coordinate.name, coordinate.index, _choices(coordinate.parameter)
                 active[self.decision_gate(self.decisions.index(self._column_of[key]))] = True
             else:
-                active[self.unit_gate(self._unit_of[slot.branch, slot.index])] = True
+                active[self.unit_gate(self._unit_of[coordinate.branch, coordinate.index])] = True
         return torch.from_numpy(active)
 
 

@@ -55,17 +55,17 @@ class TokenBatch:
 
 
 def tokenize(space: Space, subspace: Subspace) -> TokenCodes:
-    """The codes of a subspace's tokens, in the order of its slots."""
+    """The codes of a subspace's tokens, in the order of its coordinates."""
     code = {name: at for at, name in enumerate(space.names, start=1)} | {"": 0}
-    slots = subspace.slots
-    constants = [slot.parameter.to_unit(slot.value) if slot.is_fixed else 0.0 for slot in slots]
+    coordinates = subspace.coordinates
+    constants = [one.parameter.to_unit(one.value) if one.is_fixed else 0.0 for one in coordinates]
     return TokenCodes(
-        names=torch.tensor([code[slot.name] for slot in slots], dtype=torch.long),
-        parents=torch.tensor([code[slot.parent] for slot in slots], dtype=torch.long),
-        dimensions=torch.tensor([slot.index for slot in slots], dtype=torch.long),
+        names=torch.tensor([code[one.name] for one in coordinates], dtype=torch.long),
+        parents=torch.tensor([code[one.parent] for one in coordinates], dtype=torch.long),
+        dimensions=torch.tensor([one.index for one in coordinates], dtype=torch.long),
         constants=torch.tensor(constants, dtype=torch.float64),
         free=torch.tensor(
-            [at for at, slot in enumerate(slots) if not slot.is_fixed], dtype=torch.long
+            [at for at, one in enumerate(coordinates) if not one.is_fixed], dtype=torch.long
         ),
     )
 

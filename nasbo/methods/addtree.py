@@ -95,7 +95,7 @@ class AddTree(SurrogateMethod):
 
 @dataclass(frozen=True)
 class _Vertex:
-    """Rows of a vertex' parameters, shape (k, n_slots), best first, and their bounds (k,)."""
+    """Rows of a vertex' parameters, shape (k, n_coordinates), best first, and their bounds (k,)."""
 
     x: Array
     scores: Array

@@ -41,7 +41,7 @@ def token_maps(surrogate: AttentionGP, history: View) -> list[AttentionMap]:
         subspace = history.subspace(trial)
         x = torch.from_numpy(subspace.encode(trial.config))
         weights = surrogate.attention_map(subspace, x).tolist()
-        labels = tuple(slot.label for slot in subspace.slots)
+        labels = tuple(one.label for one in subspace.coordinates)
         maps.append(AttentionMap(subspace.id, labels, weights, "trained encoder", trial))
     return maps
 

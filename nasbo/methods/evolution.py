@@ -79,13 +79,13 @@ class Evolution(Method):
 def mutate(space: Space, config: Config, rng: Generator) -> Config:
     """The config with one active parameter, structural ones included, at another value."""
     subspace = space.subspace_of(config)
-    slots = [slot for slot in subspace.slots if slot.parameter.n_levels != 1]
-    if not slots:
+    coordinates = [one for one in subspace.coordinates if one.parameter.n_levels != 1]
+    if not coordinates:
         return config
-    slot = slots[int(rng.integers(len(slots)))]
+    coordinate = coordinates[int(rng.integers(len(coordinates)))]
     values = values_of(subspace, config)
-    here = values[slot.name, slot.index]
-    fresh = slot.parameter.sample(rng)
+    here = values[coordinate.name, coordinate.index]
+    fresh = coordinate.parameter.sample(rng)
     while fresh == here:
-        fresh = slot.parameter.sample(rng)
-    return complete(space, values | {(slot.name, slot.index): fresh}, rng)
+        fresh = coordinate.parameter.sample(rng)
+    return complete(space, values | {(coordinate.name, coordinate.index): fresh}, rng)

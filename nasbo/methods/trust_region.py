@@ -148,7 +148,7 @@ class TrustRegion:
         self.subspace = space.subspace_of(centre)
         self.centre = values_of(self.subspace, centre)
         self._parameters = {(s.name, s.index): s.parameter for s in self.subspace.free}
-        self._choices = [slot for slot in self.subspace.slots if _is_choice(slot.parameter)]
+        self._choices = [one for one in self.subspace.coordinates if _is_choice(one.parameter)]
         weights = np.ones(len(self.subspace.free)) if weights is None else weights
         self._weights = dict(zip(self._parameters, map(float, weights), strict=True))
         self._home = self.region(self.subspace)
@@ -158,10 +158,10 @@ class TrustRegion:
         values: Values = dict(self.centre)
         n = int(rng.integers(min(self.radius, len(self._choices)) + 1))
         for at in rng.permutation(len(self._choices))[:n]:
-            slot = self._choices[at]
-            values[slot.name, slot.index] = slot.parameter.sample(rng)
+            coordinate = self._choices[at]
+            values[coordinate.name, coordinate.index] = coordinate.parameter.sample(rng)
         free = self.subspace.free
-        numbers = [at for at, slot in enumerate(free) if slot.parameter.is_ordered]
+        numbers = [at for at, one in enumerate(free) if one.parameter.is_ordered]
         for at in numbers:
             if rng.random() < MOVED_NUMBERS / len(numbers):
                 low, high = self._home.low[at], self._home.high[at]
@@ -189,17 +189,17 @@ class TrustRegion:
         low, high = np.zeros(subspace.n_free), np.ones(subspace.n_free)
         centre = np.zeros(subspace.n_free)
         counted = []
-        for column, slot in enumerate(subspace.free):
-            key = slot.name, slot.index
-            if self._parameters.get(key) != slot.parameter:
+        for column, coordinate in enumerate(subspace.free):
+            key = coordinate.name, coordinate.index
+            if self._parameters.get(key) != coordinate.parameter:
                 continue  # it came into being with a structural change
-            centre[column] = slot.parameter.to_unit(self.centre[key])
-            if not slot.parameter.is_ordered:
+            centre[column] = coordinate.parameter.to_unit(self.centre[key])
+            if not coordinate.parameter.is_ordered:
                 counted.append(column)
             else:
                 reach = 0.5 * self.length * self._weights[key]
                 low[column] = max(centre[column] - reach, 0.0)
                 high[column] = min(centre[column] + reach, 1.0)
-        fixed = {(s.name, s.index): s.value for s in subspace.slots if s.is_fixed}
+        fixed = {(s.name, s.index): s.value for s in subspace.coordinates if s.is_fixed}
         used = sum(value != self.centre.get(key, value) for key, value in fixed.items())
         return Region(low, high, centre, np.array(counted, dtype=np.intp), self.radius - used)

@@ -14,7 +14,7 @@ from nasbo.gp.transform import Scale
 from nasbo.history import Trial, View
 from nasbo.history.data import Data
 from nasbo.methods.explanation import Effect, Neighbour, Why
-from nasbo.space import Config, Parameter, Slot, Value
+from nasbo.space import Config, Coordinate, Parameter, Value
 from nasbo.space.walk import Key
 from nasbo.surrogates.base import ExactGP, Surrogate, as_batches, batches_of
 
@@ -45,8 +45,8 @@ def explain_trial(surrogate: Surrogate, history: View, trial: Trial, others: lis
     value, *ends = (history.score(to_score(mean + k * sd)) for k in (0, -1, 1))
     gains = [to_score(mean) - to_score(float(other)) for other in means[1:]]
     effects = [
-        Effect(slot.label, slot.value_in(trial.config), typical, gain)
-        for (slot, typical, _), gain in zip(changes, gains, strict=True)
+        Effect(one.label, one.value_in(trial.config), typical, gain)
+        for (one, typical, _), gain in zip(changes, gains, strict=True)
     ]
     incumbent = float(surrogate.observed_means().max())
     return Why(
@@ -102,7 +102,10 @@ def _nearest(
 
 def _differences(history: View, trial: Trial, other: Trial) -> dict[str, tuple[Value, Value]]:
     here, there = (
-        {slot.label: slot.value_in(one.config) for slot in history.subspace(one).slots}
+        {
+            coordinate.label: coordinate.value_in(one.config)
+            for coordinate in history.subspace(one).coordinates
+        }
         for one in (trial, other)
     )
     return {
@@ -114,16 +117,16 @@ def _differences(history: View, trial: Trial, other: Trial) -> dict[str, tuple[V
 
 def _typical_changes(
     history: View, trial: Trial, others: Sequence[Trial]
-) -> list[tuple[Slot, Value, Config]]:
+) -> list[tuple[Coordinate, Value, Config]]:
     """Each parameter that is not at its typical value, that value, and the config with it."""
-    own = {(slot.name, slot.index): slot for slot in history.subspace(trial).slots}
+    own = {(one.name, one.index): one for one in history.subspace(trial).coordinates}
     seen: dict[Key, list[tuple[Parameter, Value]]] = {}
     for other in others:
-        for slot in history.subspace(other).slots:
-            known = slot.parameter, slot.value_in(other.config)
-            seen.setdefault((slot.name, slot.index), []).append(known)
+        for coordinate in history.subspace(other).coordinates:
+            known = coordinate.parameter, coordinate.value_in(other.config)
+            seen.setdefault((coordinate.name, coordinate.index), []).append(known)
 
-    def changed(target: Slot, value: Value) -> Config:
+    def changed(target: Coordinate, value: Value) -> Config:
         def decide(parameter: Parameter, key: Key) -> Value:
             place = parameter.name, key[1]
             if place == (target.name, target.index):
@@ -134,11 +137,11 @@ def _typical_changes(
 
         return history.space.build_config(decide)
 
-    typical = [(slot, _typical(slot.parameter, seen.get(at, ()))) for at, slot in own.items()]
+    typical = [(one, _typical(one.parameter, seen.get(at, ()))) for at, one in own.items()]
     return [
-        (slot, value, changed(slot, value))
-        for slot, value in typical
-        if value != slot.value_in(trial.config)
+        (one, value, changed(one, value))
+        for one, value in typical
+        if value != one.value_in(trial.config)
     ]
 
 

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbo.history import Trial, View
-from nasbo.space import Slot
+from nasbo.space import Coordinate
 
 Array = NDArray[np.float64]
 
@@ -49,8 +49,8 @@ class Importance:
     """What an additive model says about parameters.
 
     Attributes:
-        shares: share of the explained variance by slot label (``kernel_size[2]``), adding up to 1;
-            the largest first.
+        shares: share of the explained variance by coordinate label (``kernel_size[2]``), adding up
+            to 1; the largest first.
         intervals: ends of the interval of each share by parameter name, the entries of a list
             together, at a confidence of 95 %.
         explained: part of the variance of the ranks that the model predicts for left-out trials;
@@ -75,7 +75,7 @@ class Importance:
 
 
 def name_of(label: str) -> str:
-    """The parameter that a slot belongs to."""
+    """The parameter that a coordinate belongs to."""
     return label.partition("[")[0]
 
 
@@ -110,7 +110,7 @@ def _intervals(labels: Sequence[str], shares: Array) -> dict[str, tuple[float, f
     """Ends by parameter name, around the share itself.
 
     Args:
-        labels: of the slots, n.
+        labels: of the coordinates, n.
         shares: of all trials and of each resample, shape (n, 1 + n_resamples).
     """
     names = np.array([name_of(label) for label in labels])
@@ -148,7 +148,7 @@ def _ranks(scores: Array) -> Array:
 
 
 def _columns(history: View, trials: Sequence[Trial]) -> tuple[list[Array], list[int], list[str]]:
-    """Indicator columns, the number of the slot that each belongs to, and the slots' labels."""
+    """Indicator columns, the number of each one's coordinate, and the coordinates' labels."""
     units = unit_values(history, trials)
     columns: list[Array] = []
     owners: list[int] = []
@@ -163,28 +163,30 @@ def _columns(history: View, trials: Sequence[Trial]) -> tuple[list[Array], list[
 
 
 def unit_values(history: View, trials: Sequence[Trial]) -> dict[str, Array]:
-    """Each parameter's position in its range by slot label, in [0, 1], NaN where it is absent.
+    """Positions of parameters in their ranges by coordinate label, in [0, 1], NaN where absent.
 
     Args:
         history: of the trials.
         trials: n of them.
 
     Returns:
-        Arrays of shape (n,), in the order in which the slots come up.
+        Arrays of shape (n,), in the order in which the coordinates come up.
     """
     found: dict[str, Array] = {}
     for row, trial in enumerate(trials):
-        for slot in history.subspace(trial).slots:
-            if slot.label not in found:
-                found[slot.label] = np.full(len(trials), np.nan)
-            found[slot.label][row] = slot.parameter.to_unit(entry(slot, trial))
+        for coordinate in history.subspace(trial).coordinates:
+            if coordinate.label not in found:
+                found[coordinate.label] = np.full(len(trials), np.nan)
+            found[coordinate.label][row] = coordinate.parameter.to_unit(entry(coordinate, trial))
     return found
 
 
-def entry(slot: Slot, trial: Trial) -> str | int | float | bool | None:
-    """A slot's value in a trial's config."""
-    value = trial.config[slot.name]
-    found: str | int | float | bool | None = value[slot.index - 1] if slot.index else value
+def entry(coordinate: Coordinate, trial: Trial) -> str | int | float | bool | None:
+    """A coordinate's value in a trial's config."""
+    value = trial.config[coordinate.name]
+    found: str | int | float | bool | None = (
+        value[coordinate.index - 1] if coordinate.index else value
+    )
     return found
 
 

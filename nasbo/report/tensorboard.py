@@ -164,10 +164,10 @@ def clean_curve(curve: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
 def hyperparameters(history: View, trial: Trial) -> dict[str, Any]:
     """A config as the table of hyperparameters takes it: lists by their positions."""
     row: dict[str, Any] = {"trial": trial.id, "subspace": history.subspace(trial).id}
-    for slot in history.subspace(trial).slots:
-        value = trial.config[slot.name]
-        value = value[slot.index - 1] if slot.index else value
-        row[slot.label] = "none" if value is None else value
+    for coordinate in history.subspace(trial).coordinates:
+        value = trial.config[coordinate.name]
+        value = value[coordinate.index - 1] if coordinate.index else value
+        row[coordinate.label] = "none" if value is None else value
     return row
 
 

@@ -50,8 +50,8 @@ def flatten(space: Space) -> list[FlatParameter]:
 def to_flat(subspace: Subspace, config: Config) -> dict[str, int | float]:
     """A config by flat names, each value as ``Parameter.to_flat`` has it."""
     return {
-        flat_name(slot.parameter, slot.key): slot.parameter.to_flat(slot.value_in(config))
-        for slot in subspace.slots
+        flat_name(one.parameter, one.key): one.parameter.to_flat(one.value_in(config))
+        for one in subspace.coordinates
     }
 
 

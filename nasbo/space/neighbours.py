@@ -39,7 +39,7 @@ def complete(space: Space, wanted: Mapping[tuple[str, int], Value], rng: Generat
 
 def values_of(subspace: Subspace, config: Config) -> Values:
     """All values of a config."""
-    return {(slot.name, slot.index): slot.value_in(config) for slot in subspace.slots}
+    return {(one.name, one.index): one.value_in(config) for one in subspace.coordinates}
 
 
 def structural_neighbours(
@@ -47,7 +47,7 @@ def structural_neighbours(
 ) -> Iterator[Config]:
     """The config with one structural value changed to each of its other values."""
     values = values_of(subspace, config)
-    for slot in (slot for slot in subspace.slots if slot.is_fixed):
-        for value in map(slot.parameter.value_at, range(slot.parameter.n_levels)):
-            if value != slot.value:
-                yield complete(space, values | {(slot.name, slot.index): value}, rng)
+    for coordinate in (one for one in subspace.coordinates if one.is_fixed):
+        for value in map(coordinate.parameter.value_at, range(coordinate.parameter.n_levels)):
+            if value != coordinate.value:
+                yield complete(space, values | {(coordinate.name, coordinate.index): value}, rng)

@@ -28,15 +28,15 @@ CHANGE_NUMBER = 0.7
 
 
 @dataclass(frozen=True)
-class Slot:
+class Coordinate:
     """One active scalar of a subspace.
 
     Attributes:
         parameter: its node of the tree.
-        index: 0 for a scalar, 1, 2, ... for the entries of a repeated parameter.
+        index: 0 outside of lists, 1, 2, ... for the entries of a repeated parameter.
         parent: name of the parent parameter, "" for a root.
-        branch: path of the branch that holds the parameter, e.g. ``kernel=poly``; the slots of one
-            subspace with equal (branch, index) belong together, as one block of a network.
+        branch: path of the branch that holds the parameter, e.g. ``kernel=poly``; coordinates of
+            one subspace with equal (branch, index) belong together, as one block of a network.
         is_fixed: whether the subspace fixes the value (a structural parameter).
         value: the fixed value.
     """
@@ -74,18 +74,18 @@ class Subspace:
 
     Attributes:
         index: its number in the space, 0 to ``n_subspaces - 1``.
-        slots: all active scalars, structural ones included, in the order of the document.
+        coordinates: all active scalars, structural ones included, in the order of the document.
         lengths: length of each list in a config, by parameter name.
     """
 
     index: int
-    slots: tuple[Slot, ...]
+    coordinates: tuple[Coordinate, ...]
     lengths: Mapping[str, int]
 
     @cached_property
-    def free(self) -> tuple[Slot, ...]:
-        """The slots whose values are searched, in the order of the columns of ``x``."""
-        return tuple(slot for slot in self.slots if not slot.is_fixed)
+    def free(self) -> tuple[Coordinate, ...]:
+        """The coordinates whose values are searched, in the order of the columns of ``x``."""
+        return tuple(one for one in self.coordinates if not one.is_fixed)
 
     @cached_property
     def path(self) -> Path:
@@ -94,19 +94,20 @@ class Subspace:
         All paths would share a root without parameters; the others tell paths apart.
         """
         columns: dict[Key, list[int]] = {ROOT: []}
-        for slot in self.slots:
-            if slot.is_fixed:
-                level = slot.parameter.level_of(slot.value)
-                columns |= {key: [] for key in child_keys(slot.parameter, level, slot.key)}
-        for column, slot in enumerate(self.free):
-            columns[slot.key].append(column)
+        for coordinate in self.coordinates:
+            if coordinate.is_fixed:
+                level = coordinate.parameter.level_of(coordinate.value)
+                below = child_keys(coordinate.parameter, level, coordinate.key)
+                columns |= {key: [] for key in below}
+        for column, coordinate in enumerate(self.free):
+            columns[coordinate.key].append(column)
         if not columns[ROOT]:
             del columns[ROOT]
         return columns
 
     @property
     def n_parameters(self) -> int:
-        return len(self.slots)
+        return len(self.coordinates)
 
     @property
     def n_free(self) -> int:
@@ -115,22 +116,22 @@ class Subspace:
     @cached_property
     def n_configs(self) -> int | None:
         """How many configs there are; ``None`` if a float makes them endless."""
-        levels = [slot.parameter.n_levels for slot in self.free]
+        levels = [one.parameter.n_levels for one in self.free]
         return math.prod(levels) if all(levels) else None
 
     def all_configs(self) -> Iterator[Config]:
         """Every config of a subspace without floats."""
-        parameters = [slot.parameter for slot in self.free]
+        parameters = [one.parameter for one in self.free]
         levels = (map(one.value_at, range(one.n_levels)) for one in parameters)
         return map(self._config, itertools.product(*levels))
 
     @cached_property
     def choices(self) -> Config:
         """The structural values, as a config holds them."""
-        fixed = [slot for slot in self.slots if slot.is_fixed]
-        names = {slot.name for slot in fixed}
+        fixed = [one for one in self.coordinates if one.is_fixed]
+        names = {one.name for one in fixed}
         lengths = {name: size for name, size in self.lengths.items() if name in names}
-        return _assemble(fixed, [slot.value for slot in fixed], lengths)
+        return _assemble(fixed, [one.value for one in fixed], lengths)
 
     def _choice_texts(self) -> Iterator[str]:
         return (f"{plain_text(name)}={plain_text(value)}" for name, value in self.choices.items())
@@ -152,34 +153,34 @@ class Subspace:
             x: shape (n_free,); discrete values snap to the nearest level.
         """
         pairs = zip(self.free, x, strict=True)
-        return self._config(slot.parameter.from_unit(unit) for slot, unit in pairs)
+        return self._config(one.parameter.from_unit(unit) for one, unit in pairs)
 
     def encode(self, config: Config) -> Array:
         """A config in the unit cube, shape (n_free,)."""
-        units = [slot.parameter.to_unit(slot.value_in(config)) for slot in self.free]
+        units = [one.parameter.to_unit(one.value_in(config)) for one in self.free]
         return np.array(units, dtype=np.float64)
 
     def sample_config(self, rng: Generator) -> Config:
         """One uniform config of this subspace."""
-        return self._config(slot.parameter.sample(rng) for slot in self.free)
+        return self._config(one.parameter.sample(rng) for one in self.free)
 
     def _config(self, free_values: Iterable[Value]) -> Config:
-        """The config with these values of the free slots."""
+        """The config with these values of the free coordinates."""
         values = iter(free_values)
-        every = [slot.value if slot.is_fixed else next(values) for slot in self.slots]
-        return _assemble(self.slots, every, self.lengths)
+        every = [one.value if one.is_fixed else next(values) for one in self.coordinates]
+        return _assemble(self.coordinates, every, self.lengths)
 
     # Rows of the unit cube
 
     @cached_property
     def n_levels(self) -> NDArray[np.intp]:
         """Levels of each column of ``x``, 0 where they are endless, shape (n_free,)."""
-        return np.array([slot.parameter.n_levels for slot in self.free], dtype=np.intp)
+        return np.array([one.parameter.n_levels for one in self.free], dtype=np.intp)
 
     @cached_property
     def is_ordered(self) -> NDArray[np.bool_]:
         """Which columns of ``x`` are no choices, shape (n_free,)."""
-        return np.array([slot.parameter.is_ordered for slot in self.free], dtype=bool)
+        return np.array([one.parameter.is_ordered for one in self.free], dtype=bool)
 
     @cached_property
     def smooth(self) -> NDArray[np.intp]:
@@ -194,13 +195,13 @@ class Subspace:
 
     @cached_property
     def _uneven(self) -> list[int]:
-        return [at for at, slot in enumerate(self.free) if not slot.parameter.is_even]
+        return [at for at, one in enumerate(self.free) if not one.parameter.is_even]
 
     def candidates(self, n: int, rng: Generator) -> Array:
         """Uniform rows, shape (n, n_free); the whole grid where it is small."""
         if self.n_configs is None or self.n_configs > MAX_GRID:
             return self.sample(n, rng)
-        grid = itertools.product(*(slot.parameter.units for slot in self.free))
+        grid = itertools.product(*(one.parameter.units for one in self.free))
         return self.snap(np.array(list(grid), dtype=np.float64))
 
     def sample(self, n: int, rng: Generator) -> Array:
@@ -245,24 +246,26 @@ class Subspace:
     def project(self, other: Subspace, row: Array, n: int, rng: Generator) -> Array:
         """``n`` rows with the values of another subspace's row where the names agree."""
         rows = self.candidates(n, rng)
-        columns = {(slot.name, slot.index): at for at, slot in enumerate(self.free)}
-        for at, slot in enumerate(other.free):
-            column = columns.get((slot.name, slot.index))
-            if column is not None and slot.parameter == self.free[column].parameter:
+        columns = {(one.name, one.index): at for at, one in enumerate(self.free)}
+        for at, coordinate in enumerate(other.free):
+            column = columns.get((coordinate.name, coordinate.index))
+            if column is not None and coordinate.parameter == self.free[column].parameter:
                 rows[:, column] = row[at]
         return rows
 
 
-def _assemble(slots: Sequence[Slot], values: Sequence[Value], lengths: Mapping[str, int]) -> Config:
-    """Slots and their values as a config: lists hold ``None`` where an entry is absent."""
+def _assemble(
+    coordinates: Sequence[Coordinate], values: Sequence[Value], lengths: Mapping[str, int]
+) -> Config:
+    """Coordinates and their values as a config: lists hold ``None`` where an entry is absent."""
     lists: dict[str, list[Value]] = {name: [None] * size for name, size in lengths.items()}
     config: Config = {}
-    for slot, value in zip(slots, values, strict=True):
-        if not slot.index:
-            config[slot.name] = value
+    for coordinate, value in zip(coordinates, values, strict=True):
+        if not coordinate.index:
+            config[coordinate.name] = value
             continue
-        lists[slot.name][slot.index - 1] = value
-        config[slot.name] = lists[slot.name]
+        lists[coordinate.name][coordinate.index - 1] = value
+        config[coordinate.name] = lists[coordinate.name]
     for name, entries in lists.items():
         config.setdefault(name, entries)
     return config

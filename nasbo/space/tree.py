@@ -16,7 +16,7 @@ from numpy.random import Generator
 from nasbo.errors import ConfigError, shorten
 from nasbo.space.kinds import Number
 from nasbo.space.parameter import Array, Config, Parameter, Value
-from nasbo.space.subspace import Slot, Subspace
+from nasbo.space.subspace import Coordinate, Subspace
 from nasbo.space.walk import ROOT, Key, TreeNode, child_keys, names, tree_nodes
 
 MAX_LISTED_SUBSPACES = 1_000
@@ -76,18 +76,18 @@ class Space:
         return tuple(tree_nodes(self.parameters))
 
     @cached_property
-    def vertices(self) -> dict[Key, tuple[Slot, ...]]:
+    def vertices(self) -> dict[Key, tuple[Coordinate, ...]]:
         """Vertices of the tree, with the parameters without children that stand there.
 
         A vertex is the root, the children under one value of a structural parameter, or one element
         of a repeated list; those without such parameters are left out.
         """
-        slots: dict[Key, list[Slot]] = {node.key: [] for node in self.nodes}
+        coordinates: dict[Key, list[Coordinate]] = {node.key: [] for node in self.nodes}
         for node in self.nodes:
             if not node.parameter.is_structural:
                 branch, index = node.key
-                slots[node.key].append(Slot(node.parameter, index, branch=branch))
-        return {key: tuple(some) for key, some in slots.items() if some}
+                coordinates[node.key].append(Coordinate(node.parameter, index, branch=branch))
+        return {key: tuple(some) for key, some in coordinates.items() if some}
 
     def build_config(self, decide: Callable[[Parameter, Key], Value]) -> Config:
         """A config, decided parameter by parameter, parents first.
@@ -138,22 +138,22 @@ class Space:
 
     def _build_subspace(self, index: int) -> Subspace:
         number = _Number(self.n_subspaces, index)
-        parents, slots = {ROOT: ""}, []
+        parents, coordinates = {ROOT: ""}, []
 
         def decide(parameter: Parameter, key: Key) -> Value:
             branch, at = key
             if not parameter.is_structural:
-                slots.append(Slot(parameter, at, parents[key], branch))
+                coordinates.append(Coordinate(parameter, at, parents[key], branch))
                 return None
             level = number.take_level(parameter)
             value = parameter.value_at(level)
-            slots.append(Slot(parameter, at, parents[key], branch, True, value))
+            coordinates.append(Coordinate(parameter, at, parents[key], branch, True, value))
             parents.update(dict.fromkeys(child_keys(parameter, level, key), parameter.name))
             return value
 
         config = self.build_config(decide)
         lengths = {name: len(value) for name, value in config.items() if isinstance(value, list)}
-        return Subspace(index, tuple(slots), lengths)
+        return Subspace(index, tuple(coordinates), lengths)
 
     def _read(self, config: Any) -> tuple[int, Config]:
         """The number of a config's subspace, and the config as the space itself would write it."""

@@ -15,7 +15,7 @@ from torch import Tensor
 from nasbo.gp.features import ParameterFeatures
 from nasbo.gp.kernels import ARDKernel, KernelName
 from nasbo.gp.rows import Batches
-from nasbo.space import Slot, Space, Subspace
+from nasbo.space import Coordinate, Space, Subspace
 from nasbo.space.subspace import Path
 from nasbo.space.walk import ROOT, Key
 from nasbo.surrogates.base import GP, KernelGP
@@ -54,11 +54,11 @@ class AddTreeGP(KernelGP):
         super().__init__(space)
         log_weight = -math.log(mean_path_length(space))
 
-        def add(slots: Sequence[Slot]) -> tuple[ParameterFeatures, ARDKernel]:
-            own = ParameterFeatures([slot.parameter for slot in slots])
+        def add(coordinates: Sequence[Coordinate]) -> tuple[ParameterFeatures, ARDKernel]:
+            own = ParameterFeatures([one.parameter for one in coordinates])
             return own, ARDKernel.add_to(self.priors, own.owners, log_weight, kernel)
 
-        self._vertices = {key: add(slots) for key, slots in space.vertices.items()}
+        self._vertices = {key: add(coordinates) for key, coordinates in space.vertices.items()}
         self._constant = add(())
 
     def features(self, batches: Batches) -> VertexRows:
@@ -97,11 +97,11 @@ class AddTreeGP(KernelGP):
 
     def lengthscales(self) -> dict[str, float]:
         lengths: list[tuple[str, float]] = []
-        for key, slots in self.space.vertices.items():
+        for key, coordinates in self.space.vertices.items():
             features, kernel = self._vertices[key]
             starts = [start for start, _ in features.columns]
             own = self.theta[kernel.scales[starts]].exp().tolist()
-            lengths += zip([slot.label for slot in slots], own, strict=True)
+            lengths += zip([one.label for one in coordinates], own, strict=True)
         return shortest(lengths)
 
     def condition(self, subspaces: list[Subspace], x: list[Array], z: Tensor) -> None:
@@ -115,7 +115,7 @@ class AddTreeGP(KernelGP):
         """Mean and variance of one vertex' share of the score, (n,) each, differentiable in ``x``.
 
         The means of the vertices of a path sum up to the mean of the score. ``x`` holds rows of the
-        vertex' own parameters in the unit cube, shape (n, n_slots).
+        vertex' own parameters in the unit cube, shape (n, n_coordinates).
         """
         features, _ = self._vertex(key)
         rows = VertexRows({key: (torch.arange(len(x)), features(x))}, len(x))

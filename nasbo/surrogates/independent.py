@@ -25,7 +25,7 @@ class SubspaceGP(KernelGP):
 
     def __init__(self, space: Space, subspace: Subspace, kernel: KernelName = "matern") -> None:
         super().__init__(space)
-        self.map = ParameterFeatures([slot.parameter for slot in subspace.free])
+        self.map = ParameterFeatures([one.parameter for one in subspace.free])
         self.kernel = ARDKernel.add_to(self.priors, self.map.owners, 0.0, kernel)
         self.theta = torch.tensor(self.priors.means, dtype=torch.float64)
         nothing = torch.zeros(0, self.map.n_features, dtype=torch.float64)

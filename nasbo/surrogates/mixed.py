@@ -83,8 +83,8 @@ class MixedGP(KernelGP):
         """
         logs = self.theta[self._scales].numpy()
         logs = logs - logs.mean() if len(logs) else logs
-        indices = [self._number_of.get((slot.name, slot.index)) for slot in subspace.free]
-        is_number = [slot.parameter.is_ordered for slot in subspace.free]
+        indices = [self._number_of.get((one.name, one.index)) for one in subspace.free]
+        is_number = [one.parameter.is_ordered for one in subspace.free]
         pairs = zip(indices, is_number, strict=True)
         return np.exp([logs[at] if is_n and at is not None else 0.0 for at, is_n in pairs])
 

@@ -191,26 +191,28 @@ class PathDesign:
     def __init__(self, space: Space) -> None:
         self._vertices = space.vertices
         self._inner = {key: at for at, key in enumerate(_inner_nodes(space))}
-        slots = [slot for some in space.vertices.values() for slot in some]
-        self._number_of = {(slot.key, slot.name): at for at, slot in enumerate(slots)}
-        self._parameters = ParameterFeatures([slot.parameter for slot in slots])
-        self.n_parameters = len(slots)
-        is_shared = np.array(self.per_feature([s.key in self._inner for s in slots]), dtype=bool)
+        coordinates = [one for some in space.vertices.values() for one in some]
+        self._number_of = {(one.key, one.name): at for at, one in enumerate(coordinates)}
+        self._parameters = ParameterFeatures([one.parameter for one in coordinates])
+        self.n_parameters = len(coordinates)
+        is_shared = np.array(
+            self.per_feature([s.key in self._inner for s in coordinates]), dtype=bool
+        )
         self.shared = torch.from_numpy(np.flatnonzero(is_shared))
         self.own = torch.from_numpy(np.flatnonzero(~is_shared))
         self._plans: dict[int, tuple[FeatureMap, Tensor]] = {}
 
     def own_columns(self, subspace: Subspace) -> list[int]:
         """Columns of ``x`` of the parameters that no other subspace has."""
-        return [at for at, slot in enumerate(subspace.free) if slot.key not in self._inner]
+        return [at for at, one in enumerate(subspace.free) if one.key not in self._inner]
 
     def shared_columns(self, subspace: Subspace) -> list[int]:
         """The other columns of ``x``."""
-        return [at for at, slot in enumerate(subspace.free) if slot.key in self._inner]
+        return [at for at, one in enumerate(subspace.free) if one.key in self._inner]
 
     def numbers(self, subspace: Subspace) -> list[int]:
         """Number of the parameter, among those of all vertices, of each column of ``x``."""
-        return [self._number_of[slot.key, slot.name] for slot in subspace.free]
+        return [self._number_of[one.key, one.name] for one in subspace.free]
 
     def per_feature(self, per_parameter: Sequence[T]) -> list[T]:
         """A value for each parameter as one for each feature."""
@@ -229,8 +231,8 @@ class PathDesign:
         """Random directions, (n_shared, n_waves), phases, and numbers of the inner nodes."""
         generator = torch.Generator().manual_seed(0)
         directions, phases, nodes = [torch.zeros(0, 0, dtype=torch.float64)], [], []
-        for key, slots in self._vertices.items():
-            n = ParameterFeatures([slot.parameter for slot in slots]).n_features
+        for key, coordinates in self._vertices.items():
+            n = ParameterFeatures([one.parameter for one in coordinates]).n_features
             direction = torch.randn(n, N_FOURIER, generator=generator, dtype=torch.float64)
             phase = torch.rand(N_FOURIER, generator=generator, dtype=torch.float64) * 2 * math.pi
             if key in self._inner:

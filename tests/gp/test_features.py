@@ -12,7 +12,7 @@ from nasbo.space import Space
 
 
 def test_features_of_numbers_and_choices(flat_space: Space) -> None:
-    parameters = ParameterFeatures([slot.parameter for slot in flat_space.subspace(0).free])
+    parameters = ParameterFeatures([one.parameter for one in flat_space.subspace(0).free])
     x = torch.tensor([[0.2, 1.0, 0.75]], dtype=torch.float64, requires_grad=True)
     features = parameters(x)
     one = math.sqrt(0.5)

@@ -24,8 +24,10 @@ def test_every_subspace_has_its_place(name: str) -> None:
         subspace = space.random_subspace(rng)
         rows = layout.rows([(subspace, torch.from_numpy(subspace.sample(3, rng)))])
         assert rows.features.shape == (3, layout.n_features)
-        n_units = len({(s.branch, s.index) for s in subspace.slots if not s.is_fixed or s.index})
-        n_decisions = sum(slot.is_fixed and not slot.index for slot in subspace.slots)
+        n_units = len(
+            {(s.branch, s.index) for s in subspace.coordinates if not s.is_fixed or s.index}
+        )
+        n_decisions = sum(one.is_fixed and not one.index for one in subspace.coordinates)
         assert rows.active.sum(1).tolist() == [1 + n_units + n_decisions] * 3
 
 
@@ -94,5 +96,5 @@ def test_rows_pass_gradients_to_numbers_only() -> None:
     x = torch.full((1, subspace.n_free), 0.5, dtype=torch.float64, requires_grad=True)
     Layout(space).rows([(subspace, x)]).features.sum().backward()
     assert x.grad is not None
-    is_number = torch.tensor([slot.parameter.is_ordered for slot in subspace.free])
+    is_number = torch.tensor([one.parameter.is_ordered for one in subspace.free])
     assert (x.grad[0] == is_number).all()

@@ -44,8 +44,8 @@ def test_mutations_change_one_parameter(any_space: Space) -> None:
         changed = [key for key in kept if before[key] != after[key]]
         assert len(changed) == 1
         if home.index != there.index:
-            slot = next(s for s in home.slots if (s.name, s.index) == changed[0])
-            assert slot.is_fixed
+            coordinate = next(s for s in home.coordinates if (s.name, s.index) == changed[0])
+            assert coordinate.is_fixed
 
 
 def test_every_parameter_has_its_turn() -> None:

@@ -114,8 +114,8 @@ def test_structural_integers_are_choices_however_long() -> None:
 def n_changes(home: Subspace, centre: Config, subspace: Subspace, config: Config) -> int:
     """Choices and structural values of the centre that the config has too, but differently."""
     before, after = values_of(home, centre), values_of(subspace, config)
-    choices = [s for s in home.slots if s.is_fixed or not s.parameter.is_ordered]
-    keys = [(slot.name, slot.index) for slot in choices]
+    choices = [s for s in home.coordinates if s.is_fixed or not s.parameter.is_ordered]
+    keys = [(one.name, one.index) for one in choices]
     return sum(key in after and after[key] != before[key] for key in keys)
 
 
@@ -155,7 +155,7 @@ def test_a_structural_change_uses_up_a_change() -> None:
     left = space.subspace_of({"top": "left", "turn": 0, "gamma": 0.1, "flag": False})
     inside = region.region(left)
     assert inside.radius == 0
-    names = [slot.name for slot in left.free]
+    names = [one.name for one in left.free]
     gamma, flag = names.index("gamma"), names.index("flag")
     assert inside.low[gamma] == pytest.approx(0.4)
     row = np.zeros((2, 2))

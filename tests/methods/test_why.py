@@ -212,7 +212,7 @@ def test_spaces_of_every_shape(shape: str) -> None:
     for trial in search.history.trials[-2:]:
         why = make_method("attnbo", search.space).why(search.history, trial)
         assert why.reason == ""
-        labels = {slot.label for slot in search.history.subspace(trial).slots}
+        labels = {one.label for one in search.history.subspace(trial).coordinates}
         assert {one.parameter for one in why.effects} <= labels
 
 

@@ -86,12 +86,13 @@ def _check_config(space: Space, config: dict[str, Any]) -> None:
 
 
 def _check_close(subspace: Subspace, config: dict[str, Any], decoded: dict[str, Any]) -> None:
-    for slot in subspace.free:
+    for coordinate in subspace.free:
         left, right = (
-            c[slot.name][slot.index - 1] if slot.index else c[slot.name] for c in (config, decoded)
+            c[coordinate.name][coordinate.index - 1] if coordinate.index else c[coordinate.name]
+            for c in (config, decoded)
         )
-        if slot.parameter.kind == "float" or slot.parameter.n_levels > 2**20:
-            span = max(abs(slot.parameter.low), abs(slot.parameter.high))
+        if coordinate.parameter.kind == "float" or coordinate.parameter.n_levels > 2**20:
+            span = max(abs(coordinate.parameter.low), abs(coordinate.parameter.high))
             assert math.isclose(left, right, rel_tol=1e-9, abs_tol=1e-9 * span)
         else:
             assert left == right

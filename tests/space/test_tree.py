@@ -62,7 +62,7 @@ def test_ids_are_readable_and_unique(nested_space: Space) -> None:
 
 def test_slots_tell_parent_and_place(thousands_space: Space) -> None:
     subspace = thousands_space.subspace_of({"n": 2, "op": [2, 1], "ratio": [5, None], "x": 0.5})
-    told = [(slot.label, slot.parent, slot.is_fixed) for slot in subspace.slots]
+    told = [(one.label, one.parent, one.is_fixed) for one in subspace.coordinates]
     assert told == [
         ("n", "", True),
         ("op[1]", "n", True),

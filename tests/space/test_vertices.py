@@ -17,7 +17,7 @@ def test_paths_of_a_nested_space(nested_space: Space) -> None:
         ("top=left.turn=0", 0): [0],
     }
     assert paths["top=none"] == {ROOT: [0], ("top=none", 0): []}
-    assert [slot.name for slot in nested_space.vertices["top=right", 0]] == ["gamma"]
+    assert [one.name for one in nested_space.vertices["top=right", 0]] == ["gamma"]
     assert ("top=left", 0) not in nested_space.vertices
     assert mean_path_length(nested_space) == pytest.approx((3 + 3 + 2 + 2) / 4)
 
@@ -36,7 +36,7 @@ def test_every_column_belongs_to_one_vertex(any_space: Space) -> None:
         assert sorted(c for columns in path.values() for c in columns) == [*range(subspace.n_free)]
         for key, columns in path.items():
             names = [subspace.free[column].name for column in columns]
-            assert names == [slot.name for slot in any_space.vertices.get(key, ())]
+            assert names == [one.name for one in any_space.vertices.get(key, ())]
 
 
 def test_values_that_are_no_words_name_their_branches_alike() -> None:

@@ -43,10 +43,10 @@ def test_every_parameter_with_a_lengthscale_has_its_label(
     model = MODELS[name](space)
     model.fit(observe(space, shape_score, n=12))
     labels = {
-        slot.label
+        one.label
         for number in range(min(space.n_subspaces, 200))
-        for slot in space.subspace(number).slots
-        if slot.parameter.n_levels != 1 and not (slot.is_fixed and name == "add_tree")
+        for one in space.subspace(number).coordinates
+        if one.parameter.n_levels != 1 and not (one.is_fixed and name == "add_tree")
     }
     lengths = model.lengthscales()
     assert labels <= set(lengths)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from nasbo.space import Parameter, Slot, Space, Subspace
+from nasbo.space import Coordinate, Parameter, Space, Subspace
 from nasbo.space.walk import ROOT, Key, child_keys
 from nasbo.surrogates.base import Batches
 
@@ -50,13 +50,13 @@ class TreeColumns:
 
     def _rows(self, subspace: Subspace, x: Tensor) -> Tensor:
         columns = [x.new_zeros(len(x)) for _ in range(self.n_columns)]
-        for slot in subspace.slots:
-            if slot.is_fixed:
-                for column, value in self._fixed(slot):
+        for coordinate in subspace.coordinates:
+            if coordinate.is_fixed:
+                for column, value in self._fixed(coordinate):
                     columns[column] = x.new_full((len(x),), value)
-        for place, slot in enumerate(subspace.free):
-            start = self._starts[slot.name, (slot.branch, slot.index)]
-            width = _width(slot.parameter)
+        for place, coordinate in enumerate(subspace.free):
+            start = self._starts[coordinate.name, (coordinate.branch, coordinate.index)]
+            width = _width(coordinate.parameter)
             if width == 1:
                 columns[start] = x[:, place]
                 continue
@@ -65,10 +65,10 @@ class TreeColumns:
                 columns[start + level] = (levels == level).to(x.dtype)
         return torch.stack(columns, 1)
 
-    def _fixed(self, slot: Slot) -> list[tuple[int, float]]:
-        parameter = slot.parameter
-        start = self._starts[slot.name, (slot.branch, slot.index)]
-        level = parameter.level_of(slot.value)
+    def _fixed(self, coordinate: Coordinate) -> list[tuple[int, float]]:
+        parameter = coordinate.parameter
+        start = self._starts[coordinate.name, (coordinate.branch, coordinate.index)]
+        level = parameter.level_of(coordinate.value)
         if parameter.repeated:
             n_flags = parameter.n_levels - 1
             return [(start + at, 1.0 if at < level else 0.0) for at in range(n_flags)]

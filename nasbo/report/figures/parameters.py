@@ -20,7 +20,7 @@ from nasbo.report.drawing import (
 )
 from nasbo.report.importance import Importance, entry, name_of
 from nasbo.report.study import Figure, NoDataError, Study, key_of, value_of
-from nasbo.space import Slot
+from nasbo.space import Coordinate
 
 WIDTH = 560.0
 MAX_BARS = 16
@@ -133,21 +133,21 @@ def draw_parallel(study: Study) -> Figure:
 
 
 def _order(study: Study) -> list[str]:
-    """Slots, those that matter most first; empty where nobody can tell."""
+    """Coordinates, those that matter most first; empty where nobody can tell."""
     found = study.importance
     return list(found.shares) if found and not found.doubt else []
 
 
 def _axes(study: Study, trials: list[Trial]) -> list[Axis]:
-    slots: dict[str, Slot] = {}
+    coordinates: dict[str, Coordinate] = {}
     for trial in trials:
-        slots.update((slot.label, slot) for slot in study.history.subspace(trial).slots)
-    labels = [label for label in (_order(study) or slots) if label in slots]
+        coordinates.update((one.label, one) for one in study.history.subspace(trial).coordinates)
+    labels = [label for label in (_order(study) or coordinates) if label in coordinates]
     n_groups = len({study.group(trial) for trial in trials})
     axes = [_subspace_axis(study, trials)] if n_groups > 1 else []
     first = {study.group(trial).partition("=")[0] for trial in trials}  # has an axis already
     labels = [label for label in labels if label not in first][:MAX_AXES]
-    axes += [_parameter_axis(study, slots[label], trials) for label in labels]
+    axes += [_parameter_axis(study, coordinates[label], trials) for label in labels]
     return [*axes, _value_axis(study, trials)]
 
 
@@ -160,20 +160,22 @@ def _subspace_axis(study: Study, trials: list[Trial]) -> Axis:
     return Axis("subspace", {t.id: heights[study.group(t)] for t in trials}, ticks[::step])
 
 
-def _parameter_axis(study: Study, slot: Slot, trials: list[Trial]) -> Axis:
+def _parameter_axis(study: Study, coordinate: Coordinate, trials: list[Trial]) -> Axis:
     heights, ranges = {}, set()
     for trial in trials:
-        for own in study.history.subspace(trial).slots:
-            if own.label == slot.label:
+        for own in study.history.subspace(trial).coordinates:
+            if own.label == coordinate.label:
                 ranges.add(own.parameter.range_text())
                 apart = _apart(trial) if own.parameter.n_levels else 0.0
                 heights[trial.id] = own.parameter.to_unit(entry(own, trial)) + apart
     if len(ranges) > 1:  # one name with a range of its own in each branch
-        return Axis(slot.label, heights, [(0.0, "lowest"), (1.0, "highest")])
-    parameter = slot.parameter
+        return Axis(coordinate.label, heights, [(0.0, "lowest"), (1.0, "highest")])
+    parameter = coordinate.parameter
     n = parameter.n_levels
     units = [i / (n - 1) for i in range(n)] if 1 < n <= 6 else [0.0, 0.5, 1.0]
-    return Axis(slot.label, heights, [(u, _value_text(parameter.from_unit(u))) for u in units])
+    return Axis(
+        coordinate.label, heights, [(u, _value_text(parameter.from_unit(u))) for u in units]
+    )
 
 
 def _apart(trial: Trial) -> float:

@@ -49,8 +49,8 @@ def test_networks_have_a_subspace_per_depth() -> None:
 
 def test_log_ranges_change_the_scale_and_nothing_else() -> None:
     plain, log = load_space("cash"), with_log_ranges("cash")
-    slots = [slot for subspace in log.subspaces() for slot in subspace.slots]
-    logged = {slot.name for slot in slots if slot.parameter.flat_range[2]}
+    coordinates = [one for subspace in log.subspaces() for one in subspace.coordinates]
+    logged = {one.name for one in coordinates if one.parameter.flat_range[2]}
     assert logged == {"C", "gamma", "reg_alpha", "reg_lambda"}
     assert log.n_subspaces == plain.n_subspaces
     config = plain.sample(np.random.default_rng(0))

@@ -31,8 +31,8 @@ def climb(problem: Problem, n_starts: int, seed: int = 0) -> float:
         is_better = True
         while is_better:
             is_better = False
-            for column, slot in enumerate(subspace.free):
-                levels = slot.parameter.n_levels
+            for column, coordinate in enumerate(subspace.free):
+                levels = coordinate.parameter.n_levels
                 grid = np.linspace(0, 1, levels) if levels else rng.random(8)
                 for unit in grid:
                     other = x.copy()
