@@ -23,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbo.history import Trial, View
-from nasbo.space import Coordinate
 
 Array = NDArray[np.float64]
 
@@ -177,16 +176,9 @@ def unit_values(history: View, trials: Sequence[Trial]) -> dict[str, Array]:
         for coordinate in history.subspace(trial).coordinates:
             if coordinate.label not in found:
                 found[coordinate.label] = np.full(len(trials), np.nan)
-            found[coordinate.label][row] = coordinate.parameter.to_unit(entry(coordinate, trial))
-    return found
-
-
-def entry(coordinate: Coordinate, trial: Trial) -> str | int | float | bool | None:
-    """A coordinate's value in a trial's config."""
-    value = trial.config[coordinate.name]
-    found: str | int | float | bool | None = (
-        value[coordinate.index - 1] if coordinate.index else value
-    )
+            found[coordinate.label][row] = coordinate.parameter.to_unit(
+                coordinate.value_in(trial.config)
+            )
     return found
 
 

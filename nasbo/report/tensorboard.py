@@ -165,8 +165,7 @@ def hyperparameters(history: View, trial: Trial) -> dict[str, Any]:
     """A config as the table of hyperparameters takes it: lists by their positions."""
     row: dict[str, Any] = {"trial": trial.id, "subspace": history.subspace(trial).id}
     for coordinate in history.subspace(trial).coordinates:
-        value = trial.config[coordinate.name]
-        value = value[coordinate.index - 1] if coordinate.index else value
+        value = coordinate.value_in(trial.config)
         row[coordinate.label] = "none" if value is None else value
     return row
 

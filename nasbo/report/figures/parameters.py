@@ -18,7 +18,7 @@ from nasbo.report.drawing import (
     shorten_start,
     shorten_text,
 )
-from nasbo.report.importance import Importance, entry, name_of
+from nasbo.report.importance import Importance, name_of
 from nasbo.report.study import Figure, NoDataError, Study, key_of, value_of
 from nasbo.space import Coordinate
 
@@ -167,7 +167,7 @@ def _parameter_axis(study: Study, coordinate: Coordinate, trials: list[Trial]) -
             if own.label == coordinate.label:
                 ranges.add(own.parameter.range_text())
                 apart = _apart(trial) if own.parameter.n_levels else 0.0
-                heights[trial.id] = own.parameter.to_unit(entry(own, trial)) + apart
+                heights[trial.id] = own.parameter.to_unit(own.value_in(trial.config)) + apart
     if len(ranges) > 1:  # one name with a range of its own in each branch
         return Axis(coordinate.label, heights, [(0.0, "lowest"), (1.0, "highest")])
     parameter = coordinate.parameter
