@@ -83,10 +83,9 @@ class MixedGP(KernelGP):
         """
         logs = self.theta[self._scales].numpy()
         logs = logs - logs.mean() if len(logs) else logs
-        indices = [self._number_of.get((one.name, one.index)) for one in subspace.free]
-        is_number = [one.parameter.is_ordered for one in subspace.free]
-        pairs = zip(indices, is_number, strict=True)
-        return np.exp([logs[at] if is_n and at is not None else 0.0 for at, is_n in pairs])
+        numbers = {key: logs[at] for key, at in self._number_of.items()}
+        own = ((one.parameter.is_ordered, (one.name, one.index)) for one in subspace.free)
+        return np.exp([numbers.get(key, 0.0) if is_number else 0.0 for is_number, key in own])
 
     def _number_gram(self, theta: Tensor, left: MixedRows, right: MixedRows) -> Tensor:
         scale = torch.exp(-theta[self._scales])
