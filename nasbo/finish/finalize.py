@@ -24,7 +24,7 @@ from nasbo.finish.finalists import (
     open_search,
     prepare_final,
 )
-from nasbo.history import Run, json_safe
+from nasbo.history import Objective, Run, json_safe
 from nasbo.limits import numbers_of
 from nasbo.search.repeats import is_complete
 from nasbo.start import EXIT_CODES, Display, run_in_words
@@ -176,8 +176,8 @@ def _pick(finalists: list[Finalist], final: Sweep, chosen_by: str) -> Finalist:
     """The first of the search, or the one of the best mean over its final trainings."""
     if chosen_by == "search":
         return finalists[0]
-    sign = 1.0 if final.mode == "max" else -1.0
-    return max(finalists, key=lambda finalist: sign * fmean(finalist.values))
+    objective = Objective(final.metric, final.mode)
+    return max(finalists, key=lambda finalist: objective.score(fmean(finalist.values)))
 
 
 def _facts(searched: SweepFolder, sweep: Sweep, console: Console) -> dict[str, Any]:

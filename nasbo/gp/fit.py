@@ -1,4 +1,7 @@
-"""MAP fit of hyperparameters: their negative log posterior density and its minimum."""
+"""MAP fit of all hyperparameters, the noise variance among them.
+
+The attention deep-kernel GP of the paper trains its own, by gradient descent.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,10 @@ from scipy.optimize import minimize
 from torch import Tensor
 
 from nasbo.gp.conditioning import FitError
-from nasbo.gp.priors import Priors
+from nasbo.gp.priors import NOISY, Priors
 
 Array = NDArray[np.float64]
-Density = Callable[[Array], tuple[float, Array]]
+Loss = Callable[[Array], tuple[float, Array]]
 """Hyperparameters, shape (p,), to a negative log density and its gradient, shape (p,)."""
 Gram = Callable[[Tensor], Tensor]
 """Hyperparameters, shape (p,), to the covariance of the rows without noise, shape (n, n)."""
@@ -30,7 +33,7 @@ TOLERANCE = 2e-5
 """Relative gain of a step at which the search ends: some 0.001 nats, which no posterior shows."""
 BOUND_SDS = 5.0
 FAILED = 1e6
-"""What a density answers where it cannot be computed."""
+"""The loss where it cannot be computed."""
 
 
 class NegativeLogPosterior(ABC):
@@ -45,23 +48,23 @@ class NegativeLogPosterior(ABC):
     jitter = JITTER
 
     def __init__(self, priors: Priors, noise: int, n: int) -> None:
-        self._means, self._sds, self._noise = np.array(priors.means), np.array(priors.sds), noise
+        self._means, self._sds, self.noise = np.array(priors.means), np.array(priors.sds), noise
         self._constant = 0.5 * n * math.log(2 * math.pi)
 
     def __call__(self, theta: Array) -> tuple[float, Array]:
         """Value and gradient, shape (p,), at ``theta``; ``FAILED`` where it has no value."""
-        gradient, variance = np.zeros_like(theta), math.exp(theta[self._noise])
+        gradient, variance = np.zeros_like(theta), math.exp(theta[self.noise])
         try:
             value, by_noise = self.likelihood(theta, variance + self.jitter, gradient)
         except FitError:
             return FAILED, np.zeros_like(theta)
-        gradient[self._noise] += variance * by_noise
+        gradient[self.noise] += variance * by_noise
         away = (theta - self._means) / self._sds
         value += self._constant + 0.5 * float(away @ away)
         return float(value), gradient + (theta - self._means) / self._sds**2
 
     def value(self, theta: Array) -> float:
-        """The density at ``theta`` without its gradient."""
+        """The loss at ``theta`` without its gradient."""
         with torch.no_grad():
             return self(theta)[0]
 
@@ -112,22 +115,41 @@ class DenseEvidence(NegativeLogPosterior):
         return value, float(by_kernel.trace())
 
 
-def maximise_density(density: Density, priors: Priors, iterations: int = ITERATIONS) -> Array:
-    """Hyperparameters of the smallest negative log density, shape (p,), by L-BFGS-B.
+def find_map(loss: NegativeLogPosterior, priors: Priors) -> Array:
+    """The MAP hyperparameters, shape (p,): those of the least negative log posterior.
+
+    Results without noise and results that are mostly noise are two maxima: where the noise is
+    small, the loss hardly changes with it. So the search starts at the prior means, and there
+    with much noise, too.
+
+    Raises:
+        FitError: the loss is not finite anywhere on the way.
+    """
+    noisy = np.array(priors.means)
+    noisy[loss.noise] = NOISY
+    ends = [minimise(loss, priors, start) for start in (None, noisy)]
+    return min(ends, key=loss.value)
+
+
+def minimise(
+    loss: Loss, priors: Priors, start: Array | None = None, iterations: int = ITERATIONS
+) -> Array:
+    """Hyperparameters of the least loss near a start, shape (p,), by L-BFGS-B.
 
     Args:
-        density: what is minimised.
-        priors: give the start, at their means, and the bounds.
+        loss: a negative log posterior.
+        priors: give the bounds.
+        start: where the search begins, shape (p,); the means of the priors if not given.
         iterations: at most so many.
 
     Raises:
-        FitError: the density is not finite anywhere on the way.
+        FitError: the loss is not finite anywhere on the way.
     """
     means, sds = np.array(priors.means), np.array(priors.sds)
     reach = BOUND_SDS * sds
     result = minimize(
-        density,
-        means,
+        loss,
+        means if start is None else start,
         jac=True,
         method="L-BFGS-B",
         bounds=list(zip(means - reach, means + reach, strict=True)),

@@ -1,4 +1,4 @@
-"""Evidence of hyperparameters on pairs of active units.
+"""Evidence of hyperparameters on pairs of active units (see ``nasbo.gp.units``).
 
 The kernel matrix is linear in the distinct values that its parts take on pairs of active units:
 ``K = incidence @ values``. Pairs of equal distances (most of them, where the blocks of a network

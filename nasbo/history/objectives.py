@@ -31,7 +31,7 @@ class Objective:
             raise NasboError(f"mode must be 'min' or 'max', got {self.mode!r}")
 
     def score(self, value: float) -> float:
-        """A value as a score, larger is better; and a score as a value."""
+        """The score, larger is better, of a value; and, as its own inverse, the value of a score."""
         return value if self.mode == "max" else -value
 
 

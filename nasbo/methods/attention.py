@@ -8,27 +8,33 @@ best config (AttnBO paper, appendix D).
 
 from __future__ import annotations
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
-from nasbo.gp.layout import Unit
-from nasbo.gp.shared import SharedUnits
+from nasbo.gp.shared_units import SharedUnits
+from nasbo.gp.units import Unit
 from nasbo.history import View
 from nasbo.methods.explanation import MAX_MAPS, AttentionMap
 from nasbo.surrogates.attention import AttentionGP
 from nasbo.surrogates.structured import StructuredGP
 
+Array = NDArray[np.float64]
+
 
 def unit_maps(surrogate: StructuredGP) -> list[AttentionMap]:
-    """A map per type of units, that with most of them first."""
-    kernels = [kernel for kernel in surrogate.kernels if isinstance(kernel, SharedUnits)]
-    kernels.sort(key=lambda kernel: -len(kernel.members))
+    """A map per type of units, of all its kernels together; that with most units first."""
+    relations: dict[tuple[int, ...], Array] = {}
+    for kernel in surrogate.kernels:
+        if isinstance(kernel, SharedUnits):
+            relation = kernel.relation(surrogate.theta)
+            relations[kernel.members] = relations.get(kernel.members, 0.0) + relation
     layout = surrogate.layout
     maps = []
-    for kernel in kernels:
-        relation = kernel.relation(surrogate.theta)
-        names = [layout.columns[number].name for number in layout.units[kernel.members[0]].columns]
-        title = f"{len(kernel.members)} units: {', '.join(names)}"
-        labels = tuple(_unit_label(layout.units[unit]) for unit in kernel.members)
+    for members, relation in sorted(relations.items(), key=lambda one: -len(one[0])):
+        names = [column.name for column in layout.unit_columns(members[0])]
+        title = f"{len(members)} units: {', '.join(names)}"
+        labels = tuple(_unit_label(layout.units[unit]) for unit in members)
         weights = (relation / relation.sum(1, keepdims=True)).tolist()
         maps.append(AttentionMap(title, labels, weights, "units"))
     return maps

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, cast
 
 from nasbo.acquisition import (
@@ -35,9 +36,16 @@ DOUBT = 0.5
 tuning half of the benchmark and on instances of `share` and `noshare` with other seeds."""
 WIDER = (2.0, 4.0, 8.0, 16.0)
 """Doubt: standard deviations are so many times larger, as little as lets a config promise much."""
+PLAIN_DIMENSIONS = 3.0
+"""Up to so many free parameters log-EI is taken as it is. In d of them standard deviations count
+sqrt(d / 3) times: EI looks one result ahead and stays near the best so far, where a large space is
+best learned about elsewhere. Chosen on the tuning halves of the noisy and the full suite among 1,
+2, 4, sqrt(d / 3), and a factor that follows the error of leave-one-out predictions."""
 N_PROMISING = 4
 MAX_EXPLAINED_ROWS_PAPER = 48
 """The deep kernel is trained on so many rows for a picture: it should not take minutes."""
+MAX_LISTED = 200
+"""Subspaces that are looked at for the number of free parameters."""
 N_STARTS, FULL_STARTS, MIN_STARTS = 96, 16, 12
 """Uniform starts in each of up to ``FULL_STARTS`` subspaces; fewer where there are more of them."""
 
@@ -97,6 +105,7 @@ class AttnBO(SurrogateMethod):
         )
         _check_parts(preset, attention, max_rows, self._settings.shape)
         self._is_shared, self._max_rows = attention == "on", max_rows
+        self._width = 1.0 if preset == "paper" else _width(space)
         self._structured: StructuredGP | None = None
         self.has_attention = self._is_shared
         if preset == "paper":
@@ -124,12 +133,17 @@ class AttnBO(SurrogateMethod):
     def choose(
         self, acquisition: Acquisition, surrogate: Surrogate, chooser: Chooser, task: Task
     ) -> tuple[list[Found], dict[str, Any]]:
-        info = {"acquisition": self.acquisition, "preset": self.preset}
-        found = chooser.choose(acquisition, surrogate, task.n)
-        if not isinstance(acquisition, LogEI) or not self._is_doubted(found, task):
+        info: dict[str, Any] = {"acquisition": self.acquisition, "preset": self.preset}
+        if not isinstance(acquisition, LogEI):
+            return chooser.choose(acquisition, surrogate, task.n), info
+        if self._width > 1.0:
+            info["width"] = round(self._width, 2)
+        found = chooser.choose(Wider(acquisition, self._width), surrogate, task.n)
+        if not self._is_doubted(found, task):
             return found, info
         for factor in WIDER:
-            found = chooser.choose(Wider(acquisition, factor), surrogate, task.n) or found
+            wider = Wider(acquisition, factor * self._width)
+            found = chooser.choose(wider, surrogate, task.n) or found
             if max(one.score for one in found) >= NOTHING:
                 break
         reason = f"less sure by a factor of {factor:g}, as no improvement was expected"
@@ -139,6 +153,13 @@ class AttnBO(SurrogateMethod):
         """Half of the times that no config of a batch promises anything."""
         is_sated = bool(found) and all(one.score < NOTHING for one in found)
         return self.preset != "paper" and is_sated and task.rng.random() < DOUBT
+
+
+def _width(space: Space) -> float:
+    """By which factor standard deviations count, by the free parameters of a config."""
+    n = space.n_subspaces
+    sizes = [space.subspace(at).n_free for at in range(0, n, max(1, n // MAX_LISTED))]
+    return max(1.0, math.sqrt(sum(sizes) / len(sizes) / PLAIN_DIMENSIONS))
 
 
 def _starts(n_subspaces: int) -> Starts:

@@ -13,11 +13,11 @@ _NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+")
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """Begins runs again as their ending allows.
+    """How often a run is retried, by its ending (``nasbo.history.endings``).
 
-    What a machine did is no fault of the config: always. Out of memory: once, with smaller steps. A
-    crash, a kill or a hang may be the config's fault: ``max_failures`` times in all. A crash that
-    repeats with the same message, numbers aside, is the config's fault or the trainer's: once.
+    A run that was lost with its machine is always retried, one out of memory once. Runs that
+    crashed, were killed or timed out are retried ``max_failures`` times together; a second crash
+    with the same message, numbers aside, is not: it would only repeat.
     """
 
     max_failures: int = 0

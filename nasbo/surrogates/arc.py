@@ -9,8 +9,8 @@ from torch import Tensor
 
 from nasbo.gp.features import ONE_HOT
 from nasbo.gp.kernels import matern, squared_distances
-from nasbo.gp.layout import Layout
 from nasbo.gp.rows import Batches
+from nasbo.gp.units import Layout
 from nasbo.space import Space
 from nasbo.surrogates.base import KernelGP
 from nasbo.surrogates.lengthscales import shortest

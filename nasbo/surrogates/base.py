@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nasbo.gp.conditioning import Conditioned, FitError
-from nasbo.gp.fit import JITTER, MAX_FIT_ROWS, DenseEvidence, maximise_density, thinned
+from nasbo.gp.fit import JITTER, MAX_FIT_ROWS, DenseEvidence, find_map, thinned
 from nasbo.gp.kernels import ARDKernel
 from nasbo.gp.priors import NOISE, Priors
 from nasbo.gp.rows import Batches, as_batches, batches_of, joined
@@ -221,7 +221,7 @@ class KernelGP(ExactGP):
 
     def learn(self, subspaces: list[Subspace], x: list[Array], z: Tensor) -> None:
         density = self.marginal(subspaces, x, z)
-        self.theta = torch.from_numpy(maximise_density(density, self.priors))
+        self.theta = torch.from_numpy(find_map(density, self.priors))
         self.condition(subspaces, x, z)
 
     def marginal(self, subspaces: list[Subspace], x: list[Array], z: Tensor) -> DenseEvidence:

@@ -10,8 +10,8 @@ from scipy.optimize import brentq
 from torch import Tensor
 
 from nasbo.gp.features import ONE_HOT
-from nasbo.gp.layout import Column, Layout
 from nasbo.gp.rows import Rows
+from nasbo.gp.units import Column, Layout
 
 STEP = 0.1
 """Along a number; two different choices are at distance 1."""

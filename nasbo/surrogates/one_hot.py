@@ -5,8 +5,8 @@ from __future__ import annotations
 from torch import Tensor
 
 from nasbo.gp.kernels import ARDKernel
-from nasbo.gp.layout import Layout
 from nasbo.gp.rows import Batches
+from nasbo.gp.units import Layout
 from nasbo.space import Space
 from nasbo.surrogates.base import KernelGP
 from nasbo.surrogates.lengthscales import shortest

@@ -4,8 +4,10 @@ The kernel is S + U. S compares whole configs, where parameters of one name shar
 their parent. U is attention between units: it compares all units of one type with each other
 (branches with the same names or ranges, blocks of a network), weighted by position and by what is
 in them, with two learned numbers per type; a unit that has no other of its type is compared with
-itself (as all are in Add-Tree, Ma and Blaschko 2020). U also holds one term per structural
-decision. All hyperparameters have Gaussian priors and are found by MAP.
+itself (as all are in Add-Tree, Ma and Blaschko 2020). Units are compared as a whole and, in terms
+of first order, by each of their parameters alone: the effect of one value in all blocks is learned
+from few results. U also holds one term per structural decision. All hyperparameters have
+Gaussian priors and are found by MAP.
 """
 
 from __future__ import annotations
@@ -17,14 +19,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nasbo.gp.fit import MAX_FIT_ROWS, maximise_density, thinned
+from nasbo.gp.fit import MAX_FIT_ROWS, find_map, thinned
 from nasbo.gp.kernel_sum import Kernel, KernelSum
-from nasbo.gp.layout import Layout
 from nasbo.gp.pairs import PairEvidence
 from nasbo.gp.priors import NOISE, Priors
 from nasbo.gp.rows import Batches, Rows, as_batches
-from nasbo.gp.shared import SharedUnits
-from nasbo.gp.single import SingleUnit, SingleUnits
+from nasbo.gp.shared_units import SharedUnits
+from nasbo.gp.single_units import SingleUnit, SingleUnits
+from nasbo.gp.units import Layout
 from nasbo.space import Space, Subspace
 from nasbo.surrogates.base import ExactGP
 from nasbo.surrogates.lengthscales import summed_lengthscales
@@ -36,6 +38,9 @@ MAX_ROWS = 1000
 otherwise."""
 WHOLE_WEIGHT, UNITS_WEIGHT = math.log(1 / 3), math.log(2 / 3)
 """Log weights of S and U, a priori: together they explain the unit variance of y."""
+FIRST_ORDER = 0.5
+"""Weight of a unit's terms of first order together, a priori, in weights of the whole unit. Chosen
+by predictions and searches on ``nas_proxy`` and ``blocks``."""
 
 
 class StructuredGP(ExactGP):
@@ -67,7 +72,7 @@ class StructuredGP(ExactGP):
         rows, y = self.features(as_batches(subspaces, x)), z.numpy()
         few = thinned(y, MAX_FIT_ROWS, MAX_FIT_ROWS // 3)
         many = thinned(y, self._max_rows, self._max_rows // 3)
-        self.theta = maximise_density(self.evidence(rows.take(few), y[few]), self.priors)
+        self.theta = find_map(self.evidence(rows.take(few), y[few]), self.priors)
         self.condition_on(rows.take(many), z[many])
 
     def evidence(self, rows: Rows, z: Array) -> PairEvidence:
@@ -114,17 +119,31 @@ class StructuredGP(ExactGP):
         """U: the types with many units, then the units and decisions that stand alone."""
         log_weight = UNITS_WEIGHT - math.log(self.layout.mean_active_units() + 0.5)
         many = [units for units in self.layout.types if len(units) > 1 and self._is_shared]
-        shared = [SharedUnits(self.layout, units, self.priors, log_weight) for units in many]
+        shared = [
+            SharedUnits(self.layout, units, self.priors, weight, only)
+            for units in many
+            for only, weight in self._orders(units[0], log_weight)
+        ]
         alone = [unit for units in self.layout.types if units not in many for unit in units]
-        single = [self._single(unit, log_weight) for unit in alone]
+        single = [
+            self._single(unit, weight, only)
+            for unit in alone
+            for only, weight in self._orders(unit, log_weight)
+        ]
         single += [self._decision(at, log_weight) for at in range(len(self.layout.decisions))]
         return [*shared, SingleUnits(single)] if single else list(shared)
 
-    def _single(self, unit: int, log_weight: float) -> SingleUnit:
-        scales = self.priors.add_lengthscales(len(self.layout.units[unit].columns))
+    def _orders(self, unit: int, log_weight: float) -> list[tuple[int | None, float]]:
+        """The whole unit and, where it has several, each of its columns; with their log weights."""
+        n = len(self.layout.units[unit].columns)
+        first = log_weight + math.log(FIRST_ORDER / n)
+        return [(None, log_weight), *((at, first) for at in range(n) if n > 1)]
+
+    def _single(self, unit: int, log_weight: float, only: int | None) -> SingleUnit:
+        scales = self.priors.add_lengthscales(len(self.layout.unit_columns(unit, only)))
         (weight,) = self.priors.add(1, log_weight, 1.0)
-        features, gate = self.layout.unit_features(unit), self.layout.unit_gate(unit)
-        return SingleUnit(features, self.layout.unit_scales(unit, scales), weight, gate)
+        features, gate = self.layout.unit_features(unit, only), self.layout.unit_gate(unit)
+        return SingleUnit(features, self.layout.unit_scales(unit, scales, only), weight, gate)
 
     def _decision(self, at: int, log_weight: float) -> SingleUnit:
         column = self.layout.columns[self.layout.decisions[at]]

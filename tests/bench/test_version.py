@@ -33,7 +33,7 @@ def test_a_method_reaches_what_it_rests_on_and_no_more() -> None:
     attention = reached_modules("nasbo.methods.attnbo")
     assert {
         "nasbo.surrogates.structured",
-        "nasbo.gp.shared",
+        "nasbo.gp.shared_units",
         "nasbo.acquisition.optimise",
         "nasbo.space.subspace",
     } <= attention

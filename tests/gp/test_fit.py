@@ -8,7 +8,7 @@ import torch
 from scipy.stats import multivariate_normal, norm
 
 from nasbo.gp.conditioning import FitError
-from nasbo.gp.fit import JITTER, DenseEvidence, maximise_density, thinned
+from nasbo.gp.fit import JITTER, DenseEvidence, minimise, thinned
 from nasbo.gp.rows import batches_of
 from nasbo.space import load_space
 from nasbo.surrogates.one_hot import OneHotGP
@@ -58,7 +58,7 @@ def test_maximum_is_better_than_the_prior_means(
     parts: tuple[OneHotGP, DenseEvidence, np.ndarray],
 ) -> None:
     model, marginal, _ = parts
-    best = maximise_density(marginal, model.priors)
+    best = minimise(marginal, model.priors)
     assert marginal.value(best) < marginal.value(np.array(model.priors.means)) - 0.1
 
 
@@ -67,7 +67,7 @@ def test_density_that_is_nowhere_finite_is_an_error(
 ) -> None:
     model = parts[0]
     with pytest.raises(FitError, match="must be finite"):
-        maximise_density(lambda theta: (1e6, np.zeros_like(theta)), model.priors)
+        minimise(lambda theta: (1e6, np.zeros_like(theta)), model.priors)
 
 
 def test_rows_of_long_histories_are_thinned_evenly() -> None:

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from nasbo.gp.conditioning import FitError
-from nasbo.gp.fit import FAILED, maximise_density
+from nasbo.gp.fit import FAILED, minimise
 from nasbo.gp.kernel_sum import KernelSum
 from nasbo.gp.pairs import PairEvidence
 from nasbo.gp.rows import Rows
@@ -71,7 +71,7 @@ def test_gradient_is_the_derivative(name: str) -> None:
 
 def test_maximise_improves_on_the_prior_means() -> None:
     model, evidence, _, _ = evidence_of("cash", 20)
-    best = maximise_density(evidence, model.priors)
+    best = minimise(evidence, model.priors)
     assert evidence(best)[0] < evidence(np.array(model.priors.means))[0] - 0.1
 
 
@@ -79,4 +79,4 @@ def test_scores_that_are_not_finite_are_a_fit_error() -> None:
     model, evidence, _, _ = evidence_of("cash", 5)
     evidence._y[0] = np.nan
     with pytest.raises(FitError, match="finite"):
-        maximise_density(evidence, model.priors, 5)
+        minimise(evidence, model.priors, iterations=5)

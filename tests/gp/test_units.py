@@ -1,125 +1,100 @@
-"""The two kernel shapes of units against their formulas, and their derivatives."""
+"""Columns, units, types and feature rows of spaces."""
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 import pytest
 import torch
 
-from nasbo.gp import shared
-from nasbo.gp.kernel_sum import KernelSum
-from nasbo.gp.kernels import Matern
-from nasbo.gp.layout import Layout
-from nasbo.gp.priors import Priors
-from nasbo.gp.rows import Rows
-from nasbo.gp.shared import SharedUnits, squared_distances
-from nasbo.space import load_space
-from nasbo.surrogates.structured import StructuredGP
+from nasbo.gp.units import Layout
+from nasbo.space import Subspace, load_space
 
-SPACES = ["simulation", "svm", "cash", "nas_cifar10", "nas_cifar10_conditional"]
+SPACES = ["simulation", "svm", "xgboost", "cash", "nas_cifar10", "nas_cifar10_conditional"]
 
 
-def random_rows(name: str, n: int, seed: int = 0) -> tuple[StructuredGP, Rows]:
-    space, rng = load_space(name), np.random.default_rng(seed)
-    subspaces = [space.random_subspace(rng) for _ in range(n)]
-    model = StructuredGP(space)
-    batches = [(subspace, torch.from_numpy(subspace.sample(1, rng))) for subspace in subspaces]
-    return model, model.features(batches)
-
-
-def moved(rows: Rows, by: np.ndarray) -> Rows:
-    return Rows(rows.features + torch.from_numpy(by), rows.active)
-
-
-def covariances(model: StructuredGP, rows: Rows) -> np.ndarray:
-    return KernelSum(model.kernels, model.theta, rows).cross(rows)
+def rows_of(layout: Layout, subspace: Subspace, x: list[list[float]]) -> torch.Tensor:
+    return layout.rows([(subspace, torch.tensor(x, dtype=torch.float64))]).features
 
 
 @pytest.mark.parametrize("name", SPACES)
-def test_kernel_is_symmetric_and_positive(name: str) -> None:
-    K = covariances(*random_rows(name, 40))
-    assert np.allclose(K, K.T, atol=1e-12)
-    assert np.linalg.eigvalsh(K).min() > -1e-9
+def test_every_subspace_has_its_place(name: str) -> None:
+    space = load_space(name)
+    layout, rng = Layout(space), np.random.default_rng(0)
+    for _ in range(20):
+        subspace = space.random_subspace(rng)
+        rows = layout.rows([(subspace, torch.from_numpy(subspace.sample(3, rng)))])
+        assert rows.features.shape == (3, layout.n_features)
+        n_units = len(
+            {(s.branch, s.index) for s in subspace.coordinates if not s.is_fixed or s.index}
+        )
+        n_decisions = sum(one.is_fixed and not one.index for one in subspace.coordinates)
+        assert rows.active.sum(1).tolist() == [1 + n_units + n_decisions] * 3
 
 
-@pytest.mark.parametrize("name", SPACES)
-def test_diagonals_agree_with_the_matrix(name: str) -> None:
-    model, rows = random_rows(name, 12)
-    for kernel in model.kernels:
-        fixed = kernel.against(model.theta, rows)
-        assert np.allclose(fixed.diagonal(rows)[0], fixed.gram(rows)[0].diagonal(), atol=1e-12)
+def test_blocks_of_a_network_are_units_of_one_type() -> None:
+    layout = Layout(load_space("nas_cifar10"))
+    assert sorted(len(units) for units in layout.types) == [1, 7]
+    assert len(layout.decisions) == 1
+    assert layout.mean_active_units() == 6.5  # 4 to 7 blocks and the root
 
 
-@pytest.mark.parametrize("max_pairs", [shared.MAX_PAIRS, 50])
-@pytest.mark.parametrize("name", SPACES)
-def test_ways_back_are_the_derivatives(
-    name: str, max_pairs: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(shared, "MAX_PAIRS", max_pairs)
-    model, rows = random_rows(name, 6)
-    rng = np.random.default_rng(1)
-    rows = moved(rows, 0.1 * rng.random(rows.features.shape))
-    for kernel in model.kernels:
-        fixed = kernel.against(model.theta, rows)
-        K, pull = fixed.gram(rows)
-        variances, pull_diagonal = fixed.diagonal(rows)
-        by_gram, by_diagonal = rng.random(K.shape), rng.random(len(variances))
-        slopes = np.zeros(rows.features.shape)
-        pull(by_gram, slopes)
-        pull_diagonal(by_diagonal, slopes)
-        for column in rng.permutation(rows.features.shape[1])[:6]:
-            ends = []
-            for step in (1e-6, -1e-6):
-                away = np.zeros(rows.features.shape)
-                away[2, column] = step
-                here = moved(rows, away)
-                loss = (fixed.gram(here)[0] * by_gram).sum()
-                ends.append(loss + fixed.diagonal(here)[0] @ by_diagonal)
-            slope = (ends[0] - ends[1]) / 2e-6
-            is_smooth = not hasattr(kernel, "units") or all(u.is_smooth for u in kernel.units)
-            if is_smooth or slope == 0.0:
-                assert slopes[2, column] == pytest.approx(slope, abs=1e-7)
+def test_structural_parameters_of_a_block_belong_to_its_unit() -> None:
+    layout = Layout(load_space("nas_cifar10_conditional"))
+    assert len(layout.decisions) == 1
+    blocks = [unit for unit in layout.units if unit.branch == "nums_block[]"]
+    assert len(blocks) == 7
+    names = [layout.columns[number].name for number in blocks[0].columns]
+    assert "conv_op" in names
+    assert "expand_ratio" not in names
 
 
-def test_shared_units_follow_their_formula() -> None:
-    _, rows = random_rows("nas_cifar10", 2, seed=3)
-    layout, priors = Layout(load_space("nas_cifar10")), Priors()
-    units = max(layout.types, key=len)
-    kernel = SharedUnits(layout, units, priors, -1.0)
-    rng = np.random.default_rng(0)
-    theta = np.array(priors.means) + 0.3 * rng.standard_normal(len(priors.means))
-    *log_scales, log_weight, logit, log_reach = theta.tolist()
-    rho, reach = 1 / (1 + math.exp(-logit)), math.exp(log_reach)
-
-    def unit(row: int, number: int) -> np.ndarray:
-        values, start = [], 0
-        for column, scale in zip(layout.units[number].columns, log_scales, strict=True):
-            width = layout.columns[column].width
-            features = layout.unit_features(number)[start : start + width]
-            values.append(rows.values[row, features] * math.exp(-scale))
-            start += width
-        return np.concatenate(values)[None]
-
-    expected = 0.0
-    for u in units:
-        for v in units:
-            if rows.active[0, layout.unit_gate(u)] and rows.active[1, layout.unit_gate(v)]:
-                gap = abs(layout.units[u].index - layout.units[v].index)
-                relation = (1 - rho) * (u == v) + rho * math.exp(-gap / reach)
-                correlation = Matern.of(squared_distances(unit(0, u), unit(1, v))).values.item()
-                expected += math.exp(log_weight) * relation * correlation
-    assert kernel.against(theta, rows).gram(rows)[0][0, 1] == pytest.approx(expected)
+def test_one_name_under_different_parents_is_one_column() -> None:
+    layout = Layout(load_space("svm"))
+    assert [column.name for column in layout.columns].count("gamma") == 1
+    with_gamma_alone = [units for units in layout.types if len(units) == 2]
+    assert len(with_gamma_alone) == 1  # sigmoid and rbf; poly also has a degree
 
 
-@pytest.mark.parametrize("name", ["nas_cifar10", "nas_cifar10_conditional"])
-def test_counting_equal_units_once_and_in_parts_changes_nothing(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model, rows = random_rows(name, 60)
-    whole = covariances(model, rows)
-    monkeypatch.setattr(shared, "MIN_REPEATED", 10**9)
-    assert np.allclose(covariances(model, rows), whole, atol=1e-12)
-    monkeypatch.setattr(shared, "MAX_PAIRS", 5000)
-    assert np.allclose(covariances(model, rows), whole, atol=1e-12)
+def test_unique_names_with_the_same_ranges_are_units_of_one_type() -> None:
+    layout = Layout(load_space("simulation"))
+    kinds = [{layout.columns[layout.units[u].columns[0]].name for u in t} for t in layout.types]
+    assert kinds == [{"r8", "r9"}, {"x4", "x5", "x6", "x7"}]
+
+
+def test_columns_of_a_type_by_ranges_are_in_the_same_order() -> None:
+    unit, wide = ({"type": "float", "range": [0, top]} for top in (1, 5))
+    branches = {0: {"a": unit, "b": wide}, 1: {"c": wide, "d": unit}, 2: {"e": unit, "f": unit}}
+    layout = Layout(
+        load_space({"s": {"type": "choice", "range": [0, 1, 2], "submodule": branches}})
+    )
+    names = [
+        [[layout.columns[c].name for c in layout.units[unit].columns] for unit in units]
+        for units in layout.types
+    ]
+    assert names == [[["a", "b"], ["d", "c"]], [["e", "f"]]]
+
+
+def test_different_choices_are_at_distance_one() -> None:
+    space = load_space({"c": {"type": "choice", "range": ["a", "b", "c"]}})
+    rows = rows_of(Layout(space), space.subspace(0), [[0.0], [0.5], [1.0]])
+    assert torch.allclose(torch.cdist(rows, rows), 1.0 - torch.eye(3, dtype=torch.float64))
+
+
+def test_numbers_are_centred_and_absent_ones_are_zero() -> None:
+    space = load_space("simulation")
+    layout = Layout(space)
+    features = rows_of(layout, space.subspace(0), [[1.0, 0.25]])
+    by_name = {column.name: float(features[0, column.start]) for column in layout.columns}
+    assert by_name["r8"] == 0.5
+    assert by_name["x4"] == -0.25
+    assert by_name["x5"] == by_name["x6"] == by_name["r9"] == 0.0
+
+
+def test_rows_pass_gradients_to_numbers_only() -> None:
+    space = load_space("nas_cifar10")
+    subspace = space.subspace(0)
+    x = torch.full((1, subspace.n_free), 0.5, dtype=torch.float64, requires_grad=True)
+    Layout(space).rows([(subspace, x)]).features.sum().backward()
+    assert x.grad is not None
+    is_number = torch.tensor([one.parameter.is_ordered for one in subspace.free])
+    assert (x.grad[0] == is_number).all()

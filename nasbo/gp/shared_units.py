@@ -1,4 +1,4 @@
-"""Kernel of units that are compared with all others of their type."""
+"""Kernel of units (see ``nasbo.gp.units``) that are compared with all others of their type."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import scipy.sparse
 
 from nasbo.gp.kernel_sum import Array, Pull
 from nasbo.gp.kernels import ALL, Matern
-from nasbo.gp.layout import Layout
 from nasbo.gp.pairs import Indices, PairTerm, Sharing, grouped_distances
 from nasbo.gp.priors import Priors
 from nasbo.gp.rows import Rows
+from nasbo.gp.units import Layout
 
 MAX_PAIRS = 1 << 19
 """From so many pairs of units on, they are not listed: that bounds memory and time."""
@@ -61,16 +61,30 @@ class SharedUnits:
 
     R(u, v) = w [(1 - rho) 1(u = v) + rho exp(-|index_u - index_v| / lambda)]: attention between
     units with two learned numbers.
+
+    Args:
+        layout: of the space.
+        units: those of the type.
+        priors: get the hyperparameters.
+        weight: prior mean of log w.
+        only: the one column, by its position, that units are compared by; all if not given.
     """
 
-    def __init__(self, layout: Layout, units: Sequence[int], priors: Priors, weight: float) -> None:
+    def __init__(
+        self,
+        layout: Layout,
+        units: Sequence[int],
+        priors: Priors,
+        weight: float,
+        only: int | None = None,
+    ) -> None:
         self.members = tuple(units)
-        self.columns = np.array([layout.unit_features(unit) for unit in units])
+        self.columns = np.array([layout.unit_features(unit, only) for unit in units])
         self._positions = np.array([layout.units[unit].index for unit in units], dtype=np.float64)
         self._gates = np.array([layout.unit_gate(unit) for unit in units])
-        n = len(layout.units[units[0]].columns)
+        n = len(layout.unit_columns(units[0], only))
         scales = priors.add_lengthscales(n, UNIT_LENGTHSCALE_SD)
-        self._scales = np.array(layout.unit_scales(units[0], scales))
+        self._scales = np.array(layout.unit_scales(units[0], scales, only))
         (self._weight,) = priors.add(1, weight, 1.0)
         (self._sharing,) = priors.add(1, 0.0, 1.5)
         (self._reach,) = priors.add(1, math.log(3.0), 1.0)

@@ -1,4 +1,4 @@
-"""Kernel of units that are compared with themselves alone."""
+"""Kernel of units (see ``nasbo.gp.units``) that are compared with themselves alone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nasbo.gp.rows import Rows
 
 
 class SingleUnit(NamedTuple):
-    """One unit of ``SingleUnits``.
+    """One term of ``SingleUnits``: a unit, a structural decision or the whole config.
 
     Attributes:
         columns: features of the unit.

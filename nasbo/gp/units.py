@@ -99,14 +99,19 @@ class Layout:
         """Number of the column that each feature belongs to."""
         return [at for at, column in enumerate(self.columns) for _ in range(column.width)]
 
-    def unit_features(self, unit: int) -> list[int]:
-        """All features of a unit, column after column."""
-        columns = (self.columns[number] for number in self.units[unit].columns)
+    def unit_columns(self, unit: int, only: int | None = None) -> list[Column]:
+        """The columns of a unit, or one of them by its position."""
+        columns = [self.columns[number] for number in self.units[unit].columns]
+        return columns if only is None else [columns[only]]
+
+    def unit_features(self, unit: int, only: int | None = None) -> list[int]:
+        """All features of a unit, or of one of its columns, column after column."""
+        columns = self.unit_columns(unit, only)
         return [c.start + offset for c in columns for offset in range(c.width)]
 
-    def unit_scales(self, unit: int, scales: Sequence[int]) -> list[int]:
-        """One lengthscale per column of a unit as one per feature."""
-        columns = (self.columns[number] for number in self.units[unit].columns)
+    def unit_scales(self, unit: int, scales: Sequence[int], only: int | None = None) -> list[int]:
+        """One lengthscale per column of a unit, or of one of them, as one per feature."""
+        columns = self.unit_columns(unit, only)
         return [scale for scale, c in zip(scales, columns, strict=True) for _ in range(c.width)]
 
     def unit_gate(self, unit: int) -> int:
