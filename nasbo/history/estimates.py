@@ -110,8 +110,14 @@ def _predicted(info: Mapping[str, Any]) -> Estimate | None:
 def take_estimates(
     infos: Sequence[Mapping[str, Any]],
 ) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
-    """The estimates in the infos of a decision's suggestions, and the infos without them."""
+    """The estimates in the infos of a decision's suggestions, and the infos without them.
+
+    Raises:
+        JournalError: they could not be read again.
+    """
     found = next((info[ESTIMATES] for info in infos if ESTIMATES in info), None)
+    if found is not None:
+        Estimates.of_json(found, 0, set())
     return found, [{k: v for k, v in info.items() if k != ESTIMATES} for info in infos]
 
 
