@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from nasbo.space import load_space
 from nasbo.surrogates.base import ExactGP, batches_of
 from nasbo.surrogates.one_hot import OneHotGP
 from nasbo.surrogates.structured import StructuredGP
+from nasbo.tune.remote_method import MethodActor, MethodRecipe
 from tests.methods.functions import searched
 
 SPACE = {"x": {"type": "float", "range": [0, 1]}}
@@ -201,6 +203,17 @@ def test_the_journal_grows_by_a_bounded_number_of_estimates() -> None:
     sizes = [len(one["trials"]) for one in rounds(noisy_search(n=50)) if one]
     assert sizes
     assert max(sizes) == N_ESTIMATED
+
+
+def test_a_decision_in_another_process_says_the_same() -> None:
+    search = noisy_search(n=40)
+    actor = MethodActor(MethodRecipe(search.space, "min", "gp"))
+    decided, seconds = actor.suggest(pickle.loads(pickle.dumps(search.events)), 1)
+    search.add_round(pickle.loads(pickle.dumps(decided)), seconds)
+    elsewhere = rounds(search)[-1]
+    here = noisy_search(n=41)
+    assert elsewhere == rounds(here)[-1] != {}
+    assert actor.history.ranked()[0].id == noisy_search(n=40).best.id
 
 
 def test_a_decision_says_it_once() -> None:
