@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from nasbo.errors import SweepError
-from nasbo.history import History, Repeating, View
+from nasbo.history import History, Repeating, Trial, View
 from nasbo.history.events import Budget, Event, RepeatsChanged
 from nasbo.report.forecast import (
     describe_forecast,
@@ -244,9 +244,9 @@ def _check_code(folder: Path, sweep: Sweep) -> None:
         check_outside(sweep.method, folder)
 
 
-def show_best(held: SweepFolder, console: Console) -> None:
-    """Print the best config of a sweep."""
-    console.print(describe_best(held.history, held.best, _trainer_or_none(held)))
+def show_best(held: SweepFolder, console: Console, trial: Trial | None = None) -> None:
+    """Print the best config of a sweep, or the one of another trial."""
+    console.print(describe_best(held.history, trial or held.best, _trainer_or_none(held)))
 
 
 def run_in_words(held: SweepFolder, sweep: Sweep, n_trials: int | None, display: Display) -> int:

@@ -10,7 +10,7 @@ from nasbo.bench.problem import Config, Problem
 from nasbo.search import Search
 
 Curve = list[float | None]
-RULE = 1
+RULE = 2
 """Raised when a search returns another config after the same results: part of the cells' keys."""
 
 

@@ -14,6 +14,16 @@ from nasbo.sweeps.settings import taken_by
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+ranked_by = click.option(
+    "--by",
+    default="estimate",
+    show_default=True,
+    type=click.Choice(["estimate", "observed"]),
+    help="What trials are ranked by: what is expected of them where the method has found noise, "
+    "or the observed values alone.",
+)
+
+
 def sweep_options(name: str) -> Callable[[F], F]:
     """The options of a command, by its name; those left out come from the file or the defaults."""
 

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from nasbo.commands.folder_path import FolderPath
+from nasbo.commands.options import ranked_by
+
+if TYPE_CHECKING:
+    from nasbo.history import By
 
 
 @click.command()
@@ -16,8 +21,15 @@ from nasbo.commands.folder_path import FolderPath
 @click.option("--png", type=click.Path(path_type=Path), help="Where to write that figure.")
 @click.option("--serve", is_flag=True, help="On this machine's loopback, live.")
 @click.option("--port", default=8787, show_default=True, type=click.IntRange(0, 65535))
+@ranked_by
 def report(
-    folder: Path, out: Path | None, figure: str | None, png: Path | None, serve: bool, port: int
+    folder: Path,
+    out: Path | None,
+    figure: str | None,
+    png: Path | None,
+    serve: bool,
+    port: int,
+    by: By,
 ) -> None:
     """Write what a sweep found as one HTML page, or one of its figures as PNG.
 
@@ -33,17 +45,17 @@ def report(
     if serve:
         from nasbo.report.serve import serve_report
 
-        serve_report(folder, port, click.echo)
+        serve_report(folder, port, click.echo, by)
     elif figure is not None and png is not None:
         from nasbo.report.write import write_figure
 
-        write_figure(folder, figure, png)
+        write_figure(folder, figure, png, by)
         click.echo(png)
     else:
         from nasbo.report.write import write_report
         from nasbo.sweeps import SweepFolder
 
-        path = write_report(folder, out)
+        path = write_report(folder, out, by)
         click.echo(path)
         if out is None and (location := SweepFolder(folder).location):
             click.echo(f"stored as {location.url}/{path.name}")

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from nasbo.commands.folder_path import FolderPath
-from nasbo.commands.options import sweep_options
+from nasbo.commands.options import ranked_by, sweep_options
 from nasbo.commands.terminal import console
 
 if TYPE_CHECKING:
+    from nasbo.history import By
     from nasbo.sweeps import SweepFolder
 
 
@@ -138,9 +140,10 @@ def resume(folder: Path, live_report: int | None, **given: Any) -> None:
     "its result in the search, or test, which makes its own test result optimistic (the card says "
     "so). Finalists that are measured as in the search are always chosen by their final means.",
 )
+@ranked_by
 @sweep_options("finalize")
 def finalize(
-    folder: Path, top: int, recipe: str | None, seeds: int, choose: str, **given: Any
+    folder: Path, top: int, recipe: str | None, seeds: int, choose: str, by: By, **given: Any
 ) -> None:
     """Train the best configs of a sweep in full and write the best of them to DIR/best.
 
@@ -157,7 +160,7 @@ def finalize(
 
     settings = parsed(given)
     options = settings.pop("trainer_options", {})
-    wish = Wish(top, recipe, seeds, options, choose, settings)
+    wish = Wish(top, recipe, seeds, options, choose, by, settings)
     sys.exit(end_sweep(folder, wish, console()))
 
 
@@ -192,28 +195,45 @@ def status(folder: Path, as_json: bool, is_watched: bool, interval_s: float) -> 
         if value != "":
             click.echo(f"{key:<10} {value}")
     if best:
-        click.echo(f"{'best':<10} {best['value']:.6g} (trial {best['trial']})")
+        click.echo(f"{'best':<10} {_best_words(best)}")
+
+
+def _best_words(best: Mapping[str, Any]) -> str:
+    if "estimate" not in best:
+        return f"{best['value']:.6g} (trial {best['trial']})"
+    sure = f"{100 * best['certainty']:.0f} % sure"
+    values = f"{best['estimate']:.6g} expected (observed {best['value']:.6g})"
+    return f"trial {best['trial']}, {values}, {sure}"
 
 
 @click.command()
 @click.argument("folder", metavar="DIR", type=FolderPath())
 @click.option("--json", "as_json", is_flag=True)
 @click.option("--explain", "is_explained", is_flag=True, help="Also what nasbo why says of it.")
-def best(folder: Path, as_json: bool, is_explained: bool) -> None:
-    """Show the best config of a sweep."""
+@ranked_by
+def best(folder: Path, as_json: bool, is_explained: bool, by: By) -> None:
+    """Show the best config of a sweep.
+
+    Where the method has found noise, that is the one whose noise-free value is expected to be the
+    best; what was observed stands beside it.
+    """
     from nasbo.start import show_best
     from nasbo.sweeps import SweepFolder
+    from nasbo.sweeps.status import estimate_columns
 
     if as_json and is_explained:
         raise click.UsageError("--explain and --json do not go together")
     sweep = SweepFolder(folder)
-    if not as_json:
-        show_best(sweep, console())
-        if is_explained:
-            _explain(sweep, sweep.best.id)
-        return
     trial = sweep.best
-    click.echo(json.dumps({"trial": trial.id, "value": trial.value, "config": trial.config}))
+    if by == "observed":
+        trial = sweep.ranked(by)[0]
+    if not as_json:
+        show_best(sweep, console(), trial)
+        if is_explained:
+            _explain(sweep, trial.id)
+        return
+    values = {"trial": trial.id, "value": trial.value, **estimate_columns(trial)}
+    click.echo(json.dumps({**values, "config": trial.config}))
 
 
 @click.command()
@@ -259,8 +279,8 @@ def export(folder: Path, as_csv: bool, as_json: bool, measurements: bool) -> Non
     \b
     A trial's row: trial, round, subspace, source, state, value, n_values, repeat_of, twin, step,
     attempts, seconds, seconds_by_attempt, message, predicted, predicted_low, predicted_high,
-    metrics.NAME of the last report, config.NAME. A report's row: trial, step, time, value,
-    metrics.NAME. In Python: nasbo.load_sweep(DIR).to_dataframe().
+    estimate, estimate_sd, metrics.NAME of the last report, config.NAME. A report's row: trial,
+    step, time, value, metrics.NAME. In Python: nasbo.load_sweep(DIR).to_dataframe().
     """
     from nasbo.sweeps import SweepFolder
     from nasbo.sweeps.rows import measurement_rows, to_csv, trial_rows

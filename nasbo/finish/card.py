@@ -27,6 +27,14 @@ def mean_text(values: Sequence[float]) -> str:
     return f"{fmean(values):.4f} ± {stdev(values):.4f} ({len(values)})"
 
 
+def searched_text(finalist: Finalist) -> str:
+    """The values of a finalist in the search and, under noise, what was expected of it there."""
+    info = finalist.trial.info
+    expected = info.get("search_estimate")
+    text = mean_text(info.get("search_values") or [])
+    return text if expected is None else f"{text}, {expected:.4f} expected"
+
+
 def describe_finalists(
     finalists: Sequence[Finalist], best: Finalist, sweep: Sweep
 ) -> RenderableType:
@@ -69,6 +77,7 @@ def _told(finalist: Finalist) -> dict[str, Any]:
         "rank": finalist.rank,
         "search_trial": finalist.trial.info.get("search_trial"),
         "search_values": finalist.trial.info.get("search_values"),
+        "search_estimate": finalist.trial.info.get("search_estimate"),
         "values": finalist.values,
         "trainings": [dict(one.metrics) for one in finalist.trainings],
         "facts": finalist.facts,
@@ -110,8 +119,7 @@ def _head(best: Finalist, finalists: Sequence[Finalist], facts: Mapping[str, Any
 
 def _numbers(best: Finalist, facts: Mapping[str, Any]) -> Iterable[str]:
     yield from ("## Numbers", "")
-    searched = best.trial.info.get("search_values") or []
-    yield f"- {facts['search_metric']} in the search: {mean_text(searched)}"
+    yield f"- {facts['search_metric']} in the search: {searched_text(best)}"
     yield f"- {facts['metric']} of the finished network: {mean_text(best.values)}"
     for training in best.trainings:
         seed = training.metrics.get("trial_seed", f"of trial {training.number}")
@@ -157,7 +165,7 @@ def _table(
     for one in finalists:
         info = one.trial.info
         rank = f"{one.rank} (best/)" if one is best else str(one.rank)
-        row = [rank, str(info.get("search_trial", "-")), mean_text(info.get("search_values") or [])]
+        row = [rank, str(info.get("search_trial", "-")), searched_text(one)]
         known = (one.facts.get(name) for name in names)
         rows.append([*row, mean_text(one.values), *(_number(value) for value in known)])
     return header, rows

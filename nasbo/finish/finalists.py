@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from nasbo.errors import SweepError
-from nasbo.history import History, Trial
+from nasbo.history import By, History, Trial
 from nasbo.methods import Suggestion
 from nasbo.search import Search
 from nasbo.storage.mirror import open_journal, open_mirror
@@ -37,6 +37,7 @@ class Wish:
         seeds: how often each finalist is trained.
         options: for the trainer, on top of the recipe.
         choose: by which result the best is chosen, ``validation`` (of the search) or ``test``.
+        by: what the trials of the search are ranked by.
         settings: of the sweep that trains them, such as ``slots``.
     """
 
@@ -45,6 +46,7 @@ class Wish:
     seeds: int = 1
     options: Mapping[str, Any] = field(default_factory=dict)
     choose: str = "validation"
+    by: By = "estimate"
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def command(self, name: str) -> str:
@@ -52,15 +54,18 @@ class Wish:
         words = ["nasbo", "finalize", name, "--top", str(self.top)]
         words += [] if self.recipe is None else ["--recipe", self.recipe]
         words += ["--seeds", str(self.seeds), "--choose", self.choose]
+        words += [] if self.by == "estimate" else ["--by", self.by]
         for name, value in self.options.items():
             words += ["-o", f"{name}={json.dumps(value)}"]
         return shlex.join(words)
 
 
-def choose_finalists(history: History, trainer: Trainer, top: int) -> list[Trial]:
+def choose_finalists(
+    history: History, trainer: Trainer, top: int, by: By = "estimate"
+) -> list[Trial]:
     """The best finished trials of different networks, best first."""
     chosen: dict[str, Trial] = {}
-    for trial in history.ranked():
+    for trial in history.ranked(by):
         if trial.state == "finished" and trial.twin is None:
             known = trainer.fingerprint
             chosen.setdefault(known(trial.config) if known else str(trial.id), trial)
@@ -172,7 +177,8 @@ def _queue(search: Search, finalists: list[Trial], seeds: int, final: str) -> No
 
 def _suggestion(trial: Trial) -> Suggestion:
     info = {"search_trial": trial.id, "search_value": trial.value, "search_values": trial.values}
-    return Suggestion(trial.config, "design", info)
+    expected = {} if trial.estimate is None else {"search_estimate": trial.estimate.mean}
+    return Suggestion(trial.config, "design", info | expected)
 
 
 def _words(options: Mapping[str, Any]) -> str:

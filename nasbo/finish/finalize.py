@@ -52,7 +52,7 @@ def finalize(folder: Path, wish: Wish, console: Console) -> int:
     """
     searched = open_search(folder)
     trainer = _trainer(searched)
-    chosen = choose_finalists(searched.history, trainer, wish.top)
+    chosen = choose_finalists(searched.history, trainer, wish.top, wish.by)
     planned = final_sweep(folder, searched.settings, trainer, wish)
     check_options(planned, trainer)
     final_path = final_folder(searched)

@@ -6,11 +6,12 @@ Public: ``History`` and its read-only ``View``, what they consist of (``Trial``,
 
 from nasbo.history.endings import CAUSES, Ending
 from nasbo.history.history import History, check_settings, replay
-from nasbo.history.objectives import Mode, Objective, Objectives
+from nasbo.history.objectives import By, Mode, Objective, Objectives
 from nasbo.history.past import Past
 from nasbo.history.records import (
     PREDICTION,
     Attempt,
+    Estimate,
     Measurement,
     Repeating,
     Round,
@@ -27,7 +28,9 @@ __all__ = [
     "CAUSES",
     "PREDICTION",
     "Attempt",
+    "By",
     "Ending",
+    "Estimate",
     "History",
     "Measurement",
     "Mode",

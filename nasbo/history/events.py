@@ -110,6 +110,9 @@ class RoundOpened(Event):
         unseen: numbers of runs whose results the decision did not see.
         seconds: what the decision took.
         set_aside: failing regions that were left out.
+        estimates: noise-free values of tried configs as the decision saw them, the value of
+            ``ESTIMATES`` in the info of its suggestions: empty where its model found no noise,
+            ``None`` where there was no model.
     """
 
     kind = "round"
@@ -118,6 +121,7 @@ class RoundOpened(Event):
     unseen: tuple[int, ...] = ()
     seconds: float = 0.0
     set_aside: tuple[str, ...] = ()
+    estimates: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

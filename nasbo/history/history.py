@@ -6,7 +6,6 @@ The history is the only state of a search: everything else is rebuilt from it.
 from __future__ import annotations
 
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,6 +13,8 @@ from typing import Any
 from nasbo.errors import JournalError
 from nasbo.history import events as ev
 from nasbo.history.endings import Ending
+from nasbo.history.estimates import Estimates
+from nasbo.history.growing import GrowingRun, GrowingTrial
 from nasbo.history.objectives import Mode, Objectives
 from nasbo.history.past import Past
 from nasbo.history.records import (
@@ -22,13 +23,12 @@ from nasbo.history.records import (
     Repeating,
     Round,
     Run,
-    Source,
     State,
     Trial,
     config_key,
 )
 from nasbo.history.view import Snapshot, View
-from nasbo.space import Config, Space
+from nasbo.space import Space
 from nasbo.space.difference import first_difference
 
 _PREPARING = (ev.Opened, ev.Budget, ev.RepeatsChanged, ev.Targeted, ev.Started)
@@ -37,82 +37,6 @@ _PREPARING = (ev.Opened, ev.Budget, ev.RepeatsChanged, ev.Targeted, ev.Started)
 _STATES: dict[Ending, State] = {Ending.FINISHED: "finished", Ending.PAUSED: "paused"}
 _BEYOND = 2**63
 """The last step where a run finished without telling: nothing that was stopped is as far."""
-
-
-class _Run:
-    """A run while events come in."""
-
-    def __init__(self, number: int, trial: int, time: float, state: State = "waiting") -> None:
-        self.number, self.trial, self.created_at, self.state = number, trial, time, state
-        self.until: int | None = None
-        self.resumed_from = 0
-        self.attempts: list[Attempt] = []
-        self.retries: Counter[str] = Counter()
-        self.measurements: list[Measurement] = []
-        self.ending: Ending | None = None
-        self.value: float | None = None
-        self.metrics: Mapping[str, Any] = {}
-        self.step, self.message = 0, ""
-        self.ended_at: float | None = None
-
-    @property
-    def is_running(self) -> bool:
-        return bool(self.attempts) and self.attempts[-1].end is None
-
-    def end_attempt(self, time: float) -> None:
-        """Note when the last attempt ended; what was known of its end before does not count."""
-        last = self.attempts[-1]
-        self.attempts[-1] = replace(last, end=max(last.start, time))
-
-    def frozen(self) -> Run:
-        return Run(
-            number=self.number,
-            trial=self.trial,
-            until=self.until,
-            resumed_from=self.resumed_from,
-            state=self.state,
-            attempts=tuple(self.attempts),
-            retries=dict(self.retries),
-            measurements=tuple(self.measurements),
-            ending=self.ending,
-            value=self.value,
-            metrics=self.metrics,
-            step=self.step,
-            message=self.message,
-            created_at=self.created_at,
-            ended_at=self.ended_at,
-        )
-
-
-class _Trial:
-    """A trial while events come in."""
-
-    def __init__(self, first: _Run, config: Config, subspace: int, source: Source) -> None:
-        self.runs = [first]
-        self.config, self.subspace, self.source = config, subspace, source
-        self.round, self.info = -1, dict[str, Any]()
-        self.twin: int | None = None
-
-    @property
-    def values(self) -> tuple[float, ...]:
-        """Of the runs that finished, if the first did."""
-        if self.runs[0].ending is not Ending.FINISHED:
-            return ()
-        ended = (run.value for run in self.runs if run.ending is Ending.FINISHED)
-        return tuple(value for value in ended if value is not None)
-
-    def frozen(self, values: tuple[float, ...]) -> Trial:
-        return Trial(
-            id=self.runs[0].number,
-            config=self.config,
-            subspace=self.subspace,
-            source=self.source,
-            round=self.round,
-            info=self.info,
-            runs=tuple(run.frozen() for run in self.runs),
-            twin=self.twin,
-            values=values,
-        )
 
 
 class History(View):
@@ -132,12 +56,14 @@ class History(View):
         self.gaps: list[tuple[float, float]] = []
         self.last_time = self._last_sign = 0.0
         self._past: dict[str, Past] = {}
-        self._trials: dict[int, _Trial] = {}
+        self._trials: dict[int, GrowingTrial] = {}
         self._owners: list[int] = []
-        self._open: dict[int, _Run] = {}
+        self._open: dict[int, GrowingRun] = {}
         self._twins: dict[int, list[int]] = {}
         self._furthest = 0
         self._full_stops: set[int] = set()
+        self._estimates = Estimates()
+        self._estimated: set[int] = set()
         self._frozen: dict[int, Trial] = {}
         self._stale: set[int] = set()
         self._view: tuple[Trial, ...] | None = ()
@@ -209,8 +135,11 @@ class History(View):
             source = trial if trial.twin is None else self._trials[trial.twin]
             values = source.values
             if number in self._full_stops and trial.runs[0].value is not None:
-                values = (trial.runs[0].value,)
-            self._frozen[number] = trial.frozen(values)
+                values = {number: trial.runs[0].value}
+            estimate = self._estimates.of(source.runs[0].number, source.info, values)
+            if estimate is not None:
+                self._estimated.add(number)
+            self._frozen[number] = trial.frozen(values.values(), estimate)
         self._stale.clear()
 
     # What events do
@@ -246,10 +175,22 @@ class History(View):
     def _on_round(self, event: ev.RoundOpened) -> None:
         opened = Round(event.round, event.size, event.unseen, event.time, event.seconds)
         self.rounds.append(opened)
+        if event.estimates is not None:
+            self._estimate(event.estimates, set(event.unseen))
+
+    def _estimate(self, found: Mapping[str, Any], unseen: set[int]) -> None:
+        """Take the estimates of a decision in place of all earlier ones."""
+        self._estimates = Estimates.of_json(found, len(self._owners), unseen)
+        changed = self._estimated | {self._owner(one) for one in (*self._estimates.trials, *unseen)}
+        self._estimated = set()
+        for number in changed:
+            self._touch(number)
+            for follower in self._twins.get(number, ()):
+                self._touch(follower)
 
     def _on_suggested(self, event: ev.Suggested) -> None:
-        run = _Run(event.trial, event.trial, event.time)
-        trial = _Trial(run, event.config, event.subspace, event.source)
+        run = GrowingRun(event.trial, event.trial, event.time)
+        trial = GrowingTrial(run, event.config, event.subspace, event.source)
         trial.round, trial.info = event.round, dict(event.info)
         self._add(trial)
 
@@ -258,10 +199,10 @@ class History(View):
         self._past[event.name] = Past(event.name, event.digest, event.yaml, goal)
 
     def _on_observed(self, event: ev.Observed) -> None:
-        run = _Run(event.trial, event.trial, event.time, "finished")
+        run = GrowingRun(event.trial, event.trial, event.time, "finished")
         run.ending, run.value, run.ended_at = Ending.FINISHED, event.value, event.time
         self._n_observed += 1
-        trial = _Trial(run, event.config, event.subspace, "observed")
+        trial = GrowingTrial(run, event.config, event.subspace, "observed")
         if event.origin:
             trial.info = {"origin": event.origin, "is_comparable": event.is_comparable}
         self._add(trial)
@@ -269,7 +210,7 @@ class History(View):
     def _on_repeated(self, event: ev.Repeated) -> None:
         owner = self._owner(event.trial)
         self._number(event.run, owner)
-        run = _Run(event.run, owner, event.time)
+        run = GrowingRun(event.run, owner, event.time)
         self._trials[owner].runs.append(run)
         self._open[event.run] = run
         self._touch(owner)
@@ -280,6 +221,7 @@ class History(View):
             run.state, run.ending, run.value, run.ended_at = "waiting", None, None, None
             run.resumed_from = run.step
             self._open[run.number] = run
+            self._estimates.unseen.add(run.number)
         elif run.ending is not None:
             raise JournalError(f"run {run.number} has ended already ({run.ending})")
         run.until = event.until
@@ -341,7 +283,7 @@ class History(View):
                 run.end_attempt(end)
                 self._touch(run.trial)
 
-    def _end_attempt(self, run: _Run, time: float) -> None:
+    def _end_attempt(self, run: GrowingRun, time: float) -> None:
         """End what runs.
 
         A run whose driver died and that ends without a new start ran on: somebody else's process
@@ -354,7 +296,7 @@ class History(View):
 
     # Numbers
 
-    def _add(self, trial: _Trial) -> None:
+    def _add(self, trial: GrowingTrial) -> None:
         run = trial.runs[0]
         self._number(run.number, run.number)
         self._trials[run.number] = trial
@@ -373,7 +315,7 @@ class History(View):
             raise JournalError(f"no trial {number!r}: there are {len(self._owners)}")
         return self._owners[number]
 
-    def _run(self, number: int) -> _Run:
+    def _run(self, number: int) -> GrowingRun:
         """A run that an event is about to change."""
         owner = self._owner(number)
         self._touch(owner)

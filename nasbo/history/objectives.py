@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from nasbo.history.records import Trial
 
 Mode = Literal["min", "max"]
+By = Literal["estimate", "observed"]
+"""What trials are ranked by: estimates of noise-free values where there are some, or values."""
 Array = NDArray[np.float64]
 UNNAMED = "value"
 
@@ -84,12 +86,27 @@ class Objectives:
         """Whether a value of the first objective beats another one, or none."""
         return other is None or self.first.score(value) > self.first.score(other)
 
-    def ranked(self, trials: Iterable[Trial]) -> list[Trial]:
-        """The trials that have a value, the best first; earlier trials first among equals."""
+    def ranked(self, trials: Iterable[Trial], by: By = "estimate") -> list[Trial]:
+        """The trials that have a value, the best first; earlier trials first among equals.
+
+        Args:
+            trials: of one search.
+            by: ``estimate`` puts those with an estimate of their noise-free value first, by its
+                mean: the others were worse when the search last looked, or no noise was found.
+                ``observed`` goes by the values alone.
+        """
+        if by not in ("estimate", "observed"):
+            raise NasboError(f"by must be 'estimate' or 'observed', got {by!r}")
         valued = [trial for trial in trials if trial.value is not None and trial.is_comparable]
-        return sorted(valued, key=lambda trial: (-self.first.score(trial.value or 0.0), trial.id))
+
+        def place(trial: Trial) -> tuple[bool, float, int]:
+            is_behind = by == "observed" or trial.estimate is None
+            value = trial.value if is_behind else trial.expected
+            return is_behind, -self.first.score(value or 0.0), trial.id
+
+        return sorted(valued, key=place)
 
     def front(self, trials: Iterable[Trial]) -> list[Trial]:
         """The trials that no other one beats; with one objective those of the best value."""
         ranked = self.ranked(trials)
-        return [trial for trial in ranked if trial.value == ranked[0].value]
+        return [trial for trial in ranked if trial.expected == ranked[0].expected]

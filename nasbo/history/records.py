@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from nasbo.history.endings import Ending
 from nasbo.space import Config
@@ -41,6 +41,13 @@ def json_safe(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return value if value is None or isinstance(value, str | int | bool) else str(value)
+
+
+class Estimate(NamedTuple):
+    """Mean and standard deviation of what is known of a trial's noise-free value."""
+
+    mean: float
+    sd: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +157,8 @@ class Trial:
         values: of the runs that finished; those of the twin for a twin. Empty until the first run
             has finished. One that was stopped counts only if no run went further: schedulers stop
             also what has reached their last step.
+        estimate: of its noise-free value; ``None`` where no noise was found, for trials without a
+            value, and for those that are no candidates for the best.
     """
 
     id: int
@@ -161,6 +170,7 @@ class Trial:
     runs: tuple[Run, ...] = ()
     twin: int | None = None
     values: tuple[float, ...] = ()
+    estimate: Estimate | None = None
 
     @property
     def first(self) -> Run:
@@ -175,6 +185,11 @@ class Trial:
     def value(self) -> float | None:
         """The mean of the values; ``None`` until the first run has finished."""
         return fmean(self.values) if self.values else None
+
+    @property
+    def expected(self) -> float | None:
+        """The mean of the estimate or, without one, the observed value."""
+        return self.value if self.estimate is None else self.estimate.mean
 
     @property
     def is_comparable(self) -> bool:

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from nasbo.history.estimates import probability_of_best
 from nasbo.history.events import Settings
-from nasbo.history.objectives import Mode, Objectives
+from nasbo.history.objectives import By, Mode, Objectives
 from nasbo.history.past import Past
 from nasbo.history.records import Repeating, Round, Run, Trial, count_retries
 from nasbo.space import Space, Subspace
@@ -128,14 +129,28 @@ class View:
         """A value as a score, larger is better."""
         return self.objectives.first.score(value)
 
-    def ranked(self) -> list[Trial]:
-        """All trials with values, the best first."""
-        return self.objectives.ranked(self.trials)
+    def ranked(self, by: By = "estimate") -> list[Trial]:
+        """All trials with values, the best first, as ``Objectives.ranked`` has it."""
+        return self.objectives.ranked(self.trials, by)
 
     @property
     def best(self) -> Trial | None:
-        """The trial with the best value, among those that finished."""
+        """The trial that is expected to be the best, among those that finished.
+
+        Without noise that is the one with the best value.
+        """
         return next(iter(self.ranked()), None)
+
+    @property
+    def certainty(self) -> float | None:
+        """Probability that the best trial is truly the best of those with estimates.
+
+        These count as independent. ``None`` without estimates.
+        """
+        found = [trial.estimate for trial in self.ranked() if trial.estimate is not None]
+        if not found:
+            return None
+        return probability_of_best([self.score(m) for m, _ in found], [sd for _, sd in found])
 
     def best_per_subspace(self) -> list[Trial]:
         """The best trial of each subspace that has results, the best first."""

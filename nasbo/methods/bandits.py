@@ -40,8 +40,11 @@ class BanditsBO(SurrogateMethod):
     Each subspace is an arm with a GP of its own (Matérn-5/2) whose hyperparameters are drawn by
     slice sampling. A function is drawn from the posterior of every arm; the arm whose function has
     the largest maximum is pulled at that maximum. A batch draws anew for each of its configs, with
-    the earlier ones and all running ones as pending.
+    the earlier ones and all running ones as pending. The noise is drawn, too: it is no estimate
+    that trials could be ranked by.
     """
+
+    finds_noise = False
 
     def make_surrogate(self, task: Task) -> IndependentGPs:
         return IndependentGPs(self.space, partial(learn_by_slices, rng=task.rng))

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from nasbo.feasibility import Region, failing_regions
 from nasbo.history import PREDICTION, History, Source, Trial, View
 from nasbo.history.data import Data
+from nasbo.history.estimates import ESTIMATES
 from nasbo.methods.exclusion import Excluded
 from nasbo.methods.explanation import Explanation, Why
 from nasbo.space import Config, Space, Subspace
@@ -40,8 +41,9 @@ _FEW = 16
 class Suggestion:
     """A config to try, where it came from, and what the method thought of it.
 
-    ``propose`` gives predictions (``PREDICTION``) as scores; the journal has them as values of the
-    metric. ``expects_nothing`` in the info says that the method sees no improvement there.
+    ``propose`` gives predictions (``PREDICTION``) and estimates (``ESTIMATES``) as scores; the
+    journal has them as values of the metric. ``expects_nothing`` in the info says that the method
+    sees no improvement there.
     """
 
     config: Config
@@ -207,7 +209,10 @@ class Method(ABC):
 
 
 def _in_metric_units(info: dict[str, Any], history: History) -> dict[str, Any]:
-    """What a method thought of a config, with its predictions as values instead of scores."""
+    """What a method thought of configs, with its predictions as values instead of scores."""
+    if trials := info.get(ESTIMATES, {}).get("trials"):
+        means = {number: [history.score(mean), sd] for number, (mean, sd) in trials.items()}
+        info = info | {ESTIMATES: info[ESTIMATES] | {"trials": means}}
     if not info.keys() >= set(PREDICTION):
         return info
     median, *ends = (history.score(info[key]) for key in PREDICTION)

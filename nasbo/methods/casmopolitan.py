@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -15,7 +16,8 @@ from nasbo.acquisition import UCB, Avoided, Found, LogEI, Score
 from nasbo.acquisition.optimise import IsTaken, Rows, maximise, score_rows
 from nasbo.history.data import Data
 from nasbo.methods.base import Method, Suggestion, Task, draw_anywhere
-from nasbo.methods.modelled import avoided
+from nasbo.methods.estimates import estimate_tried
+from nasbo.methods.modelled import avoided, describe
 from nasbo.methods.options import check_count
 from nasbo.methods.sequential import one_by_one
 from nasbo.methods.trust_region import Rules, Run, TrustRegion, begin, count_choices, replay
@@ -33,6 +35,8 @@ N_CLIMBED_SUBSPACES = 3
 N_RESTART = 256
 N_LAST = 2048
 """So many configs are drawn in a region before it is said that it has no untried one."""
+LOWEST = -3.0
+"""Scores that enter the model of a run from other ones are raised to this, standardised."""
 MIN_BESTS = 3
 """Ended runs that it takes to learn the global GP's hyperparameters; before, the prior's serve."""
 
@@ -108,6 +112,7 @@ class Casmopolitan(Method):
             return
         model = MixedGP(self.space)
         model.fit(seen)
+        estimates = estimate_tried(_given_all(model, task), task)
         improvement = LogEI().prepare(model, seen)
         model = model.with_pending(*task.running)
         region = TrustRegion(self.space, centre, *size, model.box_weights(home))
@@ -116,7 +121,8 @@ class Casmopolitan(Method):
             return _search(improvement.under(model), region, task, is_taken)
 
         for found in one_by_one(model, is_taken, best_under):
-            yield Suggestion(found.config, "model", info | {"log_ei": found.score})
+            yield describe(improvement, model, found, info | estimates)
+            estimates = {}  # the first suggestion alone carries them
 
     def _restart(self, runs: Sequence[Run], task: Task, is_taken: Avoided) -> Config | None:
         """The untried config of the largest UCB under the global GP; ``None`` without any."""
@@ -146,6 +152,17 @@ class Casmopolitan(Method):
         take_in = model.learn if len(bests) >= MIN_BESTS else model.condition
         take_in(list(some.subspaces), list(some.x), z)
         return model
+
+
+def _given_all(model: MixedGP, task: Task) -> MixedGP:
+    """The model of a run, with its hyperparameters and scale, given the results of all runs.
+
+    Very bad ones are raised: they would bend a model whose run has not seen such.
+    """
+    data, whole = task.data, copy.copy(model)
+    z = (data.scores - model.scale.mean) / model.scale.sd
+    whole.condition(list(data.subspaces), list(data.x), torch.from_numpy(np.maximum(z, LOWEST)))
+    return whole
 
 
 def _drawn(

@@ -16,6 +16,7 @@ from nasbo.acquisition import Acquisition, Avoided, Chooser, Found, SampledLogEI
 from nasbo.history import PREDICTION, Trial, View
 from nasbo.history.data import Data
 from nasbo.methods.base import Method, Suggestion, Task
+from nasbo.methods.estimates import estimate_tried, told_first
 from nasbo.methods.explanation import AttentionMap, Explanation, Why, thin
 from nasbo.methods.why import explain_trial, noise_sd
 from nasbo.surrogates.base import Surrogate
@@ -34,9 +35,11 @@ class SurrogateMethod(Method):
 
     Attributes:
         max_explained_rows: on how many results an explanation rests at most.
+        finds_noise: whether the surrogate's noise is an estimate that trials may be ranked by.
     """
 
     max_explained_rows: int = MAX_EXPLAINED_ROWS
+    finds_noise: bool = True
 
     @abstractmethod
     def make_surrogate(self, task: Task) -> Surrogate:
@@ -52,12 +55,13 @@ class SurrogateMethod(Method):
         surrogate = self.make_surrogate(task)
         surrogate.fit(data)
         fit_s = round(time.perf_counter() - started, 3)
+        estimates = estimate_tried(surrogate, task) if self.finds_noise else {}
         acquisition = self.make_acquisition().prepare(surrogate, data)
         surrogate = surrogate.with_pending(*task.running)
         chooser = self.make_chooser(task)
         found, info = self.choose(acquisition, surrogate, chooser, task)
         info = {"fit_s": fit_s} | info
-        return [describe(acquisition, surrogate, one, info) for one in found]
+        return told_first([describe(acquisition, surrogate, one, info) for one in found], estimates)
 
     def explain(self, history: View) -> Explanation:
         """What the surrogate has learned from the best results and a part of the others."""

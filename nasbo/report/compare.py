@@ -35,7 +35,7 @@ from nasbo.report.setups import (
     varying_settings,
     warning,
 )
-from nasbo.report.study import Figure, NoDataError, Study, open_study, value_of
+from nasbo.report.study import Figure, NoDataError, Study, open_study, values_text
 from nasbo.report.write import check_file, write_text
 
 WIDTH, HEIGHT = 1180.0, 420.0
@@ -81,7 +81,7 @@ def make_comparison(studies: Sequence[Study]) -> Page:
     counts = ((name, len(own)) for name, own in by_setup(studies).items())
     subtitle = ", ".join(f"{name}: {n} sweep{'s' * (n > 1)}" for name, n in counts)
     tiles = [
-        (number_text(value_of(study.ranked[0]), 5), f"best {study.metric} of {study.name}")
+        (number_text(study.best_value, 5), f"best {study.metric} of {study.name}")
         for study in valued[:8]
     ]
     title = f"{len(studies)} sweeps"
@@ -155,7 +155,7 @@ def _finals(studies: Sequence[Study]) -> Figure:
     if not studies:
         raise NoDataError("no sweep has a value so far")
     setups = _colored(studies)
-    bests = [value_of(study.ranked[0]) for study in studies]
+    bests = [study.best_value for study in studies]
     left = min(max(150.0, 24 + 6.6 * max(len(name) for name, _, _ in setups)), 290.0)
     x = Scale(*value_limits(bests, studies[0].mode), left, 540)
     height = 76.0 + 36 * len(setups)
@@ -168,16 +168,18 @@ def _finals(studies: Sequence[Study]) -> Figure:
         drawing.add(Words(left - 10, level + 4, shorten_text(name, int(left / 6.8)), anchor="end"))
         drawing.extend(_final_marks(own, color, x, level))
     caption = "A dot is a sweep, the line the median of those that differ in nothing but the seed."
+    if any(study.ranked[0].estimate for study in studies):
+        caption += " Where a method has found noise, it is what it expects of the best trial."
     return Figure("best-values", "Best values", caption, drawing)
 
 
 def _final_marks(studies: Sequence[Study], color: str, x: Scale, level: float) -> list[Shape]:
     shapes: list[Shape] = [Line([(x.start, level), (x.end, level)], "grid")]
     for study in studies:
-        best = value_of(study.ranked[0])
+        best = study.best_value
         words = f"{study.name}, seed {study.sweep.seed}: {number_text(best, 5)}"
         shapes.append(Dot(x(best), level, 5, color, 0.85, words))
-    middle = x(median(value_of(study.ranked[0]) for study in studies))
+    middle = x(median(study.best_value for study in studies))
     return [*shapes, Line([(middle, level - 12), (middle, level + 12)], "ink", 2.0)]
 
 
@@ -237,7 +239,7 @@ def _row(study: Study, others: Sequence[str]) -> list[object]:
         study.state,
         f"{study.history.n_ended} / {study.budget}",
         study.history.state_counts()["failed"],
-        number_text(value_of(best), 5) if best else "–",
+        values_text(best) if best else "–",
         best.id if best else "–",
         duration(time_s) if time_s else "–",
     ]

@@ -197,8 +197,14 @@ def _best_by(history: View, run: Run) -> str:
 
 
 def best_text(history: View) -> str:
-    best = history.best
-    return "best -" if best is None or best.value is None else f"best {value_text(best.value)}"
+    """The best value; under noise what is expected of the best trial, and how sure it is."""
+    best, certainty = history.best, history.certainty
+    if best is None or best.value is None or best.expected is None:
+        return "best -"
+    if certainty is None:
+        return f"best {value_text(best.value)}"
+    told = f"{value_text(best.expected)} expected (observed {value_text(best.value)})"
+    return f"best {told}, {100 * certainty:.0f} % sure"
 
 
 def value_text(value: float) -> str:

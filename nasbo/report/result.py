@@ -20,7 +20,11 @@ def describe_best(history: View, trial: Trial, trainer: Trainer | None) -> Rende
         value += f", the mean of {' '.join(f'{one:.5g}' for one in trial.values)}"
     if "origin" in trial.info:
         value += f", taken over from {trial.info['origin']}"
-    title = f"best: trial {trial.id}, value {value} ({history.subspace(trial).id})"
+    told = f"value {value}"
+    if trial.estimate is not None:
+        mean, sd = trial.estimate
+        told = f"expected {mean:.5g} ± {sd:.2g}, observed {value}"
+    title = f"best: trial {trial.id}, {told} ({history.subspace(trial).id})"
     table = Table(show_header=False, box=None)
     for name, setting in trial.config.items():
         table.add_row(Text(name, "cyan"), Text(_text(setting)))

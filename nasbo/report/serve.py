@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from nasbo.errors import NasboError
+from nasbo.history import By
 from nasbo.report.page import to_html
 from nasbo.report.study import open_study
 from nasbo.report.write import make_page
@@ -23,8 +24,8 @@ HOST = "127.0.0.1"
 class LivePage:
     """The report of a folder, made anew when it is asked for and the journal has grown."""
 
-    def __init__(self, folder: Path) -> None:
-        self.sweep = SweepFolder(folder)
+    def __init__(self, folder: Path, by: By = "estimate") -> None:
+        self.sweep, self._by = SweepFolder(folder), by
         self._lock = threading.Lock()
         self._made = ("", "")
 
@@ -38,7 +39,7 @@ class LivePage:
         with self._lock:
             version = self.version()
             if self._made[0] != version:
-                page = make_page(open_study(self.sweep.path))
+                page = make_page(open_study(self.sweep.path, self._by))
                 self._made = (version, to_html(page, live_version=version))
             return self._made[1]
 
@@ -89,8 +90,8 @@ class ReportServer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, folder: Path, port: int = 0) -> None:
-        self.live = LivePage(folder)
+    def __init__(self, folder: Path, port: int = 0, by: By = "estimate") -> None:
+        self.live = LivePage(folder, by)
         try:
             super().__init__((HOST, port), _Handler)
         except (OSError, OverflowError) as error:
@@ -101,9 +102,11 @@ class ReportServer(ThreadingHTTPServer):
         return f"http://{HOST}:{self.server_address[1]}/"
 
 
-def serve_report(folder: Path, port: int, tell: Callable[[str], object]) -> None:
+def serve_report(
+    folder: Path, port: int, tell: Callable[[str], object], by: By = "estimate"
+) -> None:
     """Serve until Ctrl-C."""
-    with ReportServer(folder, port) as server:
+    with ReportServer(folder, port, by) as server:
         number = server.server_address[1]
         tell(f"report of {server.live.sweep.name}: {server.url} (Ctrl-C ends)")
         tell(f"from elsewhere: ssh -L {number}:{HOST}:{number} THIS_MACHINE")

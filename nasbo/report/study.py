@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from nasbo.errors import NasboError, SweepError
-from nasbo.history import Trial, View
+from nasbo.history import By, Trial, View
 from nasbo.methods.explanation import Explanation
 from nasbo.report.axes import number_text, value_limits
 from nasbo.report.drawing import SERIES, Drawing
@@ -52,7 +52,7 @@ class Study:
     """A sweep as its report sees it.
 
     ``beside`` are the sweeps that a page sets side by side, this one among them: their figures
-    share scales and colours.
+    share scales and colours. ``by`` is what trials are ranked by.
     """
 
     folder: SweepFolder
@@ -61,6 +61,7 @@ class Study:
     trainer: Trainer | None = None
     trainer_problem: str = ""
     beside: Sequence[Study] = field(default=(), repr=False, compare=False)
+    by: By = "estimate"
 
     @property
     def together(self) -> Sequence[Study]:
@@ -108,7 +109,13 @@ class Study:
     @cached_property
     def ranked(self) -> list[Trial]:
         """Trials with a value, the best first."""
-        return self.history.objectives.ranked(self.valued)
+        return self.history.objectives.ranked(self.valued, self.by)
+
+    @property
+    def best_value(self) -> float:
+        """What the first of the ranked trials is ranked by."""
+        best = self.ranked[0]
+        return value_of(best) if self.by == "observed" else expected_of(best)
 
     @property
     def value_limits(self) -> tuple[float, float]:
@@ -204,7 +211,7 @@ class Study:
         """A trial in a few lines, for the pointer."""
         value = trial.cause or trial.state
         if trial.value is not None:
-            value = f"{self.metric} {number_text(trial.value, 5)}"
+            value = f"{self.metric} {values_text(trial)}"
         subspace = shorten_id(self.history.subspace(trial).id)
         return f"trial {trial.id}: {value}\n{subspace}\nround {trial.round}, {trial.source}"
 
@@ -220,6 +227,19 @@ def value_of(trial: Trial) -> float:
     return trial.value
 
 
+def expected_of(trial: Trial) -> float:
+    """What is expected of a trial that has a value; without an estimate the value itself."""
+    return value_of(trial) if trial.expected is None else trial.expected
+
+
+def values_text(trial: Trial) -> str:
+    """The value of a trial and, under noise, what is expected of it."""
+    text = number_text(value_of(trial), 5)
+    if trial.estimate is None:
+        return text
+    return f"{text} ({number_text(trial.estimate.mean, 5)} expected)"
+
+
 def key_of(trial: Trial) -> str:
     """What marks of one trial have in common in all figures."""
     return f"t{trial.id}"
@@ -229,8 +249,13 @@ def shorten_id(text: str, size: int = 60) -> str:
     return text if len(text) <= size else text[: size - 1] + "…"
 
 
-def open_study(folder: str | os.PathLike[str]) -> Study:
-    """Read a sweep for a report; its trainer is used where it can be had."""
+def open_study(folder: str | os.PathLike[str], by: By = "estimate") -> Study:
+    """Read a sweep for a report; its trainer is used where it can be had.
+
+    Args:
+        folder: of the sweep.
+        by: what its trials are ranked by.
+    """
     sweep = SweepFolder(folder)
     trainer: Trainer | None
     try:
@@ -238,7 +263,7 @@ def open_study(folder: str | os.PathLike[str]) -> Study:
     except SweepError as error:
         trainer = None
         problem = f"the trainer {sweep.settings.trainer} cannot be had here ({error})"
-    return Study(sweep, sweep.history, sweep.state, trainer, problem)
+    return Study(sweep, sweep.history, sweep.state, trainer, problem, by=by)
 
 
 def summarise(study: Study, trial: Trial) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from nasbo.errors import NasboError
+from nasbo.history import By, Trial
 from nasbo.report.axes import number_text
 from nasbo.report.figures import FIGURES
 from nasbo.report.figures.running import busy_share, down_spans, placed_stays
@@ -18,13 +19,14 @@ from nasbo.storage.mirror import push
 REPORT_FILE = "report.html"
 
 
-def write_report(folder: Path, out: Path | None = None) -> Path:
+def write_report(folder: Path, out: Path | None = None, by: By = "estimate") -> Path:
     """Write the report of a sweep, running or not.
 
     Args:
         folder: of the sweep.
         out: the HTML file; default ``report.html`` in the folder, and in the bucket that the
             folder mirrors.
+        by: what trials are ranked by.
 
     Raises:
         SweepError: the folder holds no sweep, or its bucket cannot be written.
@@ -32,13 +34,13 @@ def write_report(folder: Path, out: Path | None = None) -> Path:
     """
     path = out or folder / REPORT_FILE
     check_file(path)
-    write_text(path, to_html(make_page(open_study(folder))))
+    write_text(path, to_html(make_page(open_study(folder, by))))
     if out is None:
         push(folder, (REPORT_FILE,))
     return path
 
 
-def write_figure(folder: Path, name: str, path: Path) -> None:
+def write_figure(folder: Path, name: str, path: Path, by: By = "estimate") -> None:
     """Write one figure of a sweep's report as PNG.
 
     Raises:
@@ -46,7 +48,7 @@ def write_figure(folder: Path, name: str, path: Path) -> None:
     """
     if name not in FIGURES:
         raise NasboError(f"unknown figure {name!r}; known: {', '.join(FIGURES)}")
-    study = open_study(folder)
+    study = open_study(folder, by)
     figure = attempt(FIGURES[name], study)
     if isinstance(figure, str):
         raise NasboError(f"{study.folder.name}: no figure {name!r}: {figure}")
@@ -85,6 +87,16 @@ def make_page(study: Study) -> Page:
     return Page(f"Sweep {study.address}", subtitle, _tiles(study), figures, left_out)
 
 
+def _best_words(study: Study, best: Trial) -> str:
+    """What the number of the best trial is; under noise also what was observed, and how sure."""
+    certainty = None if study.by == "observed" else study.history.certainty
+    if certainty is None:
+        return f"best {study.metric}, trial {best.id}"
+    observed = number_text(value_of(best), 5)
+    sure = f"{100 * certainty:.0f} % sure"
+    return f"expected {study.metric} of trial {best.id}, observed {observed}, {sure}"
+
+
 def _tiles(study: Study) -> list[tuple[str, str]]:
     counts = study.history.state_counts()
     tiles = [
@@ -95,7 +107,7 @@ def _tiles(study: Study) -> list[tuple[str, str]]:
     ]
     if study.ranked:
         best = study.ranked[0]
-        tiles.insert(0, (number_text(value_of(best), 5), f"best {study.metric}, trial {best.id}"))
+        tiles.insert(0, (number_text(study.best_value, 5), _best_words(study, best)))
     placed = placed_stays(study)
     if placed:
         down_s = covered(down_spans(study))

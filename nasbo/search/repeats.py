@@ -11,7 +11,8 @@ from nasbo.search.stopping import TO_THE_END, StoppingRule
 def due_repeats(history: View) -> list[Trial]:
     """Trials of the best configs to be repeated now, each as often as it stands in the list.
 
-    The best are those of the best means, so a config that was lucky once makes room for the next.
+    The best are those of the best means, or estimates where the method has found noise, so a config
+    that was lucky once makes room for the next.
     Results from elsewhere and those taken over from the same network are not repeated; a repeat
     that fails is not made up for.
     """

@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_limits
 from nasbo.errors import NasboError, shorten
 from nasbo.feasibility import failing_regions
 from nasbo.history import (
+    By,
     Ending,
     History,
     Mode,
@@ -27,6 +28,7 @@ from nasbo.history import (
     json_safe,
 )
 from nasbo.history import events as ev
+from nasbo.history.estimates import take_estimates
 from nasbo.history.journal import Journal
 from nasbo.methods import Suggestion, make_method
 from nasbo.methods.feasible import first_allowed
@@ -174,12 +176,14 @@ class Search:
         if not suggestions:
             return []
         number, first = len(self.history.rounds), self.history.n_runs
+        estimates, infos = take_estimates([json_safe(one.info) for one in suggestions])
         opened = ev.RoundOpened(
             round=number,
             size=len(suggestions),
             unseen=tuple(self.history.open_numbers if unseen is None else unseen),
             seconds=round(seconds, 4),
             set_aside=tuple(map(str, failing_regions(self.history))),
+            estimates=estimates,
         )
         new = [
             ev.Suggested(
@@ -188,9 +192,9 @@ class Search:
                 source=suggestion.source,
                 subspace=self.space.subspace_of(suggestion.config).index,
                 config=suggestion.config,
-                info=json_safe(suggestion.info),
+                info=info,
             )
-            for index, suggestion in enumerate(suggestions)
+            for index, (suggestion, info) in enumerate(zip(suggestions, infos, strict=True))
         ]
         self.record(opened, *new)
         return [self.history.trial(one.trial) for one in new]
@@ -303,9 +307,18 @@ class Search:
         )
         self.record(measured, sync=False)
 
+    def ranked(self, by: By = "estimate") -> list[Trial]:
+        """The trials with a value, the best first, copies.
+
+        Args:
+            by: ``estimate`` of the noise-free value, where the method has found noise, or the
+                ``observed`` value.
+        """
+        return [trial.copy() for trial in self.history.ranked(by)]
+
     @property
     def best(self) -> Trial:
-        """The finished trial with the best value."""
+        """The finished trial with the best value; under noise, the one expected to be the best."""
         if (best := self.history.best) is None:
             raise NasboError("nothing has finished yet")
         return best.copy()

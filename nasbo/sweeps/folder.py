@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nasbo.errors import NasboError, SpaceError, SweepError
-from nasbo.history import History, Trial, replay
+from nasbo.history import By, History, Trial, replay
 from nasbo.history.journal import read_events, write_durably
 from nasbo.methods import Method, make_method
 from nasbo.search.repeats import is_complete
@@ -82,9 +82,18 @@ class SweepFolder:
         """All trials, copies."""
         return [trial.copy() for trial in self.history.trials]
 
+    def ranked(self, by: By = "estimate") -> list[Trial]:
+        """The trials with a value, the best first, copies.
+
+        Args:
+            by: ``estimate`` of the noise-free value, where the method has found noise, or the
+                ``observed`` value.
+        """
+        return [trial.copy() for trial in self.history.ranked(by)]
+
     @property
     def best(self) -> Trial:
-        """The trial with the best value.
+        """The trial with the best value; under noise, the one that is expected to be the best.
 
         Raises:
             NasboError: nothing has finished yet.
@@ -145,6 +154,8 @@ class SweepFolder:
     def __repr__(self) -> str:
         best = self.history.best
         told = "no result" if best is None else f"best {self.metric} {best.value:.6g}"
+        if best is not None and best.estimate is not None:
+            told += f", {best.estimate.mean:.6g} expected"
         return (
             f"SweepFolder({self.name}: {self.settings.method}, {self.state}, "
             f"{self.history.n_ended} of {self.budget} trials, {told})"

@@ -106,7 +106,7 @@ class Checkpoints:
 def prune_checkpoints(folder: Path, ended: list[Run], history: View, n_kept: int) -> list[Run]:
     """Remove the files ``checkpoint*`` of ended runs but the best; those are returned."""
     valued = [run for run in ended if run.value is not None]
-    valued.sort(key=lambda run: (-history.score(_value(run, history)), run.number))
+    valued.sort(key=lambda run: _place(run, history))
     kept = valued[:n_kept]
     location = location_of(folder)
     for run in ended:
@@ -118,11 +118,16 @@ def prune_checkpoints(folder: Path, ended: list[Run], history: View, n_kept: int
     return kept
 
 
-def _value(run: Run, history: View) -> float:
-    """What a run's checkpoint is worth: a repeat counts by itself, a first run by the mean."""
+def _place(run: Run, history: View) -> tuple[bool, float, int]:
+    """What a run's checkpoint is sorted by: a repeat counts by itself, a first run by the mean.
+
+    Under noise, first runs whose configs are candidates for the best come before all others, by
+    what is expected of them.
+    """
     trial = history.trial(run.number)
-    value = run.value if run.is_repeat or trial.value is None else trial.value
-    return 0.0 if value is None else value
+    is_behind = run.is_repeat or trial.estimate is None
+    value = run.value if run.is_repeat or trial.value is None else trial.expected
+    return is_behind, -history.score(0.0 if value is None else value), run.number
 
 
 def _remove(path: Path) -> None:

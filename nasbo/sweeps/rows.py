@@ -17,6 +17,8 @@ seconds            of all attempts that have ended; ``seconds_by_attempt`` of ea
 message            why it failed or was begun again
 predicted          what the surrogate predicted; ``predicted_low`` and ``predicted_high`` are one
                    standard deviation away
+estimate           of the noise-free value, where the method has found noise and the trial may be
+                   the best; ``estimate_sd`` is its standard deviation
 metrics.NAME       every metric of the last report
 config.NAME        every parameter; lists are JSON in CSV
 ================== ==============================================================================
@@ -47,6 +49,7 @@ def trial_rows(history: View) -> list[Row]:
 
 def _row(history: View, trial: Trial, run: Run) -> Row:
     is_mean = not run.is_repeat and trial.value is not None
+    known = None if run.is_repeat else trial.estimate
     seconds = [round(a.end - a.start, 3) for a in run.attempts if a.end is not None]
     return {
         "trial": run.number,
@@ -64,6 +67,8 @@ def _row(history: View, trial: Trial, run: Run) -> Row:
         "seconds_by_attempt": seconds,
         "message": run.message,
         **{key: None if run.is_repeat else trial.info.get(key) for key in PREDICTION},
+        "estimate": known.mean if known else None,
+        "estimate_sd": known.sd if known else None,
         "metrics": _plain(run.metrics),
         "config": trial.config,
     }

@@ -105,7 +105,10 @@ class Sweep:
         3, count(1, is_told=True), "How many best configs. [default: 3]", takers=("run", "resume"))
     time_limit_s: float | None = setting(
         None, kinds.DURATION, "Of this run, e.g. 90s, 30m, 12h.", takers=_ALL, scope=Scope.RUN)
-    stop_at: float | None = setting(None, kinds.NUMBER, "End when this value is reached.")
+    stop_at: float | None = setting(
+        None, kinds.NUMBER,
+        "End when this value is reached; under noise, when it is expected of the best trial: a "
+        "lucky value ends nothing.")
     warm_start: str | None = setting(None, kinds.FOLDER, "Learn from another sweep's results.")
     address: str | None = setting(
         None, kinds.TEXT,

@@ -33,10 +33,17 @@ def status(sweep: SweepFolder) -> dict[str, Any]:
             for region in failing_regions(history)
         ],
         "expects_nothing": expects_nothing(history),
-        "best": _best(best) if best else None,
+        "best": _best(best, history) if best else None,
         "method": sweep.settings.method,
         "folder": sweep.name,
     }
+
+
+def estimate_columns(trial: Trial) -> dict[str, float]:
+    """Mean and standard deviation of a trial's estimate; empty without one."""
+    if trial.estimate is None:
+        return {}
+    return {"estimate": trial.estimate.mean, "estimate_sd": trial.estimate.sd}
 
 
 def expects_nothing(history: History) -> list[str]:
@@ -47,11 +54,13 @@ def expects_nothing(history: History) -> list[str]:
     return [f"{history.subspace(t).id} (log-EI {t.info['log_ei']:.4g})" for t in hopeless]
 
 
-def _best(trial: Trial) -> dict[str, Any]:
+def _best(trial: Trial, history: History) -> dict[str, Any]:
     return {
         "trial": trial.id,
         "value": trial.value,
         "values": list(trial.values),
+        **estimate_columns(trial),
+        **({"certainty": history.certainty} if trial.estimate else {}),
         "config": trial.config,
         "metrics": dict(trial.metrics),
         **({"origin": trial.info["origin"]} if "origin" in trial.info else {}),

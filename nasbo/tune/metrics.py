@@ -13,7 +13,7 @@ from statistics import median
 
 from ray.util.metrics import Gauge
 
-from nasbo.history import CAUSES, Ending, Trial, View
+from nasbo.history import CAUSES, By, Ending, Trial, View
 from nasbo.sweeps.settings import Sweep
 
 PERIOD_S = 5.0
@@ -26,6 +26,7 @@ STATES = ("waiting", "running", "paused", "finished", "failed")
 DESCRIPTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "nasbo_sweep": ("1 while the sweep runs", ("method", "space", "metric", "mode")),
     "nasbo_best_value": ("best value so far, as the trainer reports it", ()),
+    "nasbo_best_expected": ("what is expected of the best trial; without noise its value", ()),
     "nasbo_trials": ("trials by state", ("state",)),
     "nasbo_budget": ("trials that there are to be in all", ()),
     "nasbo_round": ("rounds that have been decided after the design", ()),
@@ -42,6 +43,8 @@ DESCRIPTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 """Name of each metric, what it says, and its labels beside ``sweep``."""
 RETRIED = tuple(str(ending) for ending in Ending if ending.value.again != "never")
+
+_BESTS: dict[str, By] = {"nasbo_best_value": "observed", "nasbo_best_expected": "estimate"}
 
 Sample = tuple[str, float, Mapping[str, str]]
 
@@ -94,9 +97,11 @@ def sweep_labels(sweep: Sweep) -> dict[str, str]:
 
 def course_samples(history: View) -> Iterator[Sample]:
     """How far the search is, and what its decisions cost."""
-    best = history.best
-    if best is not None and best.value is not None:
-        yield "nasbo_best_value", best.value, {}
+    for name, by in _BESTS.items():
+        best = next(iter(history.ranked(by)), None)
+        value = None if best is None else best.expected if by == "estimate" else best.value
+        if value is not None:
+            yield name, value, {}
     yield "nasbo_round", max(len(history.rounds) - 1, 0), {}
     if history.rounds:
         yield "nasbo_suggest_seconds", history.rounds[-1].seconds, {}

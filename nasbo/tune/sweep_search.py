@@ -336,8 +336,10 @@ class SweepSearch(Searcher):
         history, target = self.search.history, self._sweep.stop_at
         if target is None:
             return False
-        own = (trial.value for trial in history.suggested if trial.value is not None)
-        return any(history.score(value) >= history.score(target) for value in own)
+        best = next(iter(history.objectives.ranked(history.suggested)), None)
+        if best is None or best.expected is None:
+            return False
+        return history.score(best.expected) >= history.score(target)
 
     def _lacks_values(self, result: dict[str, Any]) -> bool:
         """Whether trials end without the metric and none ever had it: not the config's fault.

@@ -16,6 +16,7 @@ from nasbo.bench.markdown import to_markdown
 from nasbo.bench.problem import Problem
 from nasbo.bench.regret import regret_pairs, yardsticks
 from nasbo.bench.results import load_results, make_run
+from nasbo.bench.returned import RULE
 from nasbo.bench.table import make_table
 from nasbo.history import Trial
 from nasbo.search import Search
@@ -121,7 +122,7 @@ def test_failures_are_never_returned() -> None:
 
 
 def test_the_rule_is_part_of_the_key_of_such_cells_only() -> None:
-    assert cell_key(cell("returning_problem"), returning_problem())["returned"] == 1
+    assert cell_key(cell("returning_problem"), returning_problem())["returned"] == RULE
     assert "returned" not in cell_key(cell("returning_problem"), noisy_problem())
 
 

@@ -12,7 +12,6 @@ from nasbo.report.axes import (
     Scale,
     beyond_text,
     limits,
-    number_text,
     step_points,
     value_limits,
 )
@@ -27,7 +26,7 @@ from nasbo.report.drawing import (
     legend_height,
     shorten_start,
 )
-from nasbo.report.study import SOURCE_COLORS, Figure, Study, key_of, value_of
+from nasbo.report.study import SOURCE_COLORS, Figure, Study, key_of, value_of, values_text
 
 WIDTH, HEIGHT = 560.0, 340.0
 MAX_ROWS = 14
@@ -83,8 +82,7 @@ def _best_caption(study: Study) -> str:
     best = study.ranked[0]
     subspace = study.history.subspace(best).id
     share = "the grey ground is the initial design"
-    value = number_text(value_of(best), 5)
-    return f"Best: trial {best.id} with {study.metric} {value} in {subspace}; {share}."
+    return f"Best: trial {best.id} with {study.metric} {values_text(best)} in {subspace}; {share}."
 
 
 def draw_subspaces(study: Study) -> Figure:

@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from nasbo.report.axes import number_text
-from nasbo.report.study import Figure, Study
+from nasbo.report.study import Figure, Study, values_text
 from nasbo.sweeps.declaration import Setting
 from nasbo.sweeps.folder import SPACE_FILE
 from nasbo.sweeps.settings import SETTINGS, taken_by
@@ -43,7 +43,7 @@ def list_best(study: Study) -> Figure:
     rows = [
         [
             t.id,
-            number_text(t.value or 0.0, 5),
+            values_text(t),
             t.round,
             t.source,
             *(setting_text(t.config.get(name)) for name in names),
