@@ -17,11 +17,7 @@ from nasbo.surrogates.base import ExactGP, Surrogate, batches_of
 from nasbo.surrogates.independent import IndependentGPs
 
 MIN_NOISE = 1e-3
-"""A noise below this part of the variance of the scores is none.
-
-The noise of a model that has seen no sign of any stays near its prior, 3e-4: on functions without
-noise ranks are those of the values.
-"""
+"""A noise below this part of the variance of the scores is none: ranks are those of the values."""
 N_ESTIMATED = 32
 """So many of the best trials are journaled with each decision: a bound, whatever their number."""
 
