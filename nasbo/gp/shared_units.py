@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -56,18 +56,34 @@ class SharedFeatures(NamedTuple):
         return rows, starts
 
 
+class Part(NamedTuple):
+    """A kernel of units by some of their features.
+
+    Attributes:
+        features: positions among the features of a unit, shape (k,).
+        scales: index of the log lengthscale of each, shape (k,).
+        weight, sharing, reach: indices of log w, logit rho and log lambda.
+    """
+
+    features: Indices
+    scales: Indices
+    weight: int
+    sharing: int
+    reach: int
+
+
 class SharedUnits:
     """k(x, x') = sum over units u of x, v of x', all of one type, of R(u, v) Matérn(u - v).
 
     R(u, v) = w [(1 - rho) 1(u = v) + rho exp(-|index_u - index_v| / lambda)]: attention between
-    units with two learned numbers.
+    units with two learned numbers. This is the sum of such kernels by all features of the units,
+    and by those of single columns; each has hyperparameters of its own.
 
     Args:
         layout: of the space.
         units: those of the type.
         priors: get the hyperparameters.
-        weight: prior mean of log w.
-        only: the one column, by its position, that units are compared by; all if not given.
+        weights: prior means of log w, by the position of the column; ``None`` is all columns.
     """
 
     def __init__(
@@ -75,19 +91,13 @@ class SharedUnits:
         layout: Layout,
         units: Sequence[int],
         priors: Priors,
-        weight: float,
-        only: int | None = None,
+        weights: Sequence[tuple[int | None, float]],
     ) -> None:
         self.members = tuple(units)
-        self.columns = np.array([layout.unit_features(unit, only) for unit in units])
+        self.columns = np.array([layout.unit_features(unit) for unit in units])
         self._positions = np.array([layout.units[unit].index for unit in units], dtype=np.float64)
         self._gates = np.array([layout.unit_gate(unit) for unit in units])
-        n = len(layout.unit_columns(units[0], only))
-        scales = priors.add_lengthscales(n, UNIT_LENGTHSCALE_SD)
-        self._scales = np.array(layout.unit_scales(units[0], scales, only))
-        (self._weight,) = priors.add(1, weight, 1.0)
-        (self._sharing,) = priors.add(1, 0.0, 1.5)
-        (self._reach,) = priors.add(1, math.log(3.0), 1.0)
+        self._parts = [_part(layout, units[0], priors, only, weight) for only, weight in weights]
 
     def features(self, rows: Rows) -> SharedFeatures:
         """The active units of this type, row after row."""
@@ -102,7 +112,13 @@ class SharedUnits:
 
     def against(self, theta: Array, seen: Rows) -> FixedPairs:
         """The kernel under some hyperparameters, against some rows."""
-        return FixedPairs(self, np.exp(-theta[self._scales]), self.relation(theta), seen)
+        units = self.features(seen)
+        parts = []
+        for part in self._parts:
+            scales, relation = np.exp(-theta[part.scales]), self._relation(part, theta)
+            far = units.values[:, part.features] * scales
+            parts.append(FixedPart(part.features, scales, relation, far, relation[:, units.unit]))
+        return FixedPairs(self, parts, units)
 
     def pair_terms(self, rows: Rows) -> list[PairTerm]:
         """The pairs of active units of rows i <= j, for the fit."""
@@ -114,19 +130,60 @@ class SharedUnits:
         position = self._positions[unit]
         same = (unit[left] == unit[right]).astype(np.float64)
         gap = np.abs(position[left] - position[right])
-        values = units.values[units.which]
-        distances, scales = grouped_distances(values, left, right, self._scales)
-        sharing = Sharing(same, gap, self._sharing, self._reach)
         cells = row[left] * units.n + row[right]
-        return [PairTerm(cells, distances, scales, self._weight, sharing)]
+        terms = []
+        for part in self._parts:
+            values = units.values[units.which][:, part.features]
+            distances, scales = grouped_distances(values, left, right, part.scales)
+            sharing = Sharing(same, gap, part.sharing, part.reach)
+            terms.append(PairTerm(cells, distances, scales, part.weight, sharing))
+        return terms
 
     def relation(self, theta: Array) -> Array:
-        """R under some hyperparameters, shape (n_units, n_units)."""
+        """The sum of R over the parts under some hyperparameters, shape (n_units, n_units)."""
+        return reduce(np.add, (self._relation(part, theta) for part in self._parts))
+
+    def _relation(self, part: Part, theta: Array) -> Array:
         gap = np.abs(self._positions[:, None] - self._positions[None])
-        rho = 1.0 / (1.0 + math.exp(-theta[self._sharing]))
-        near = np.exp(-gap / math.exp(theta[self._reach]))
+        rho = 1.0 / (1.0 + math.exp(-theta[part.sharing]))
+        near = np.exp(-gap / math.exp(theta[part.reach]))
         relation: Array = (1.0 - rho) * np.eye(len(gap)) + rho * near
-        return math.exp(theta[self._weight]) * relation
+        return math.exp(theta[part.weight]) * relation
+
+
+def _part(layout: Layout, unit: int, priors: Priors, only: int | None, log_weight: float) -> Part:
+    all_features, some = layout.unit_features(unit), layout.unit_features(unit, only)
+    n = len(layout.unit_columns(unit, only))
+    scales = priors.add_lengthscales(n, UNIT_LENGTHSCALE_SD)
+    (weight,) = priors.add(1, log_weight, 1.0)
+    (sharing,) = priors.add(1, 0.0, 1.5)
+    (reach,) = priors.add(1, math.log(3.0), 1.0)
+    features = np.array([all_features.index(feature) for feature in some])
+    spread = np.array(layout.unit_scales(unit, scales, only))
+    return Part(features, spread, weight, sharing, reach)
+
+
+class FixedPart(NamedTuple):
+    """A part under some hyperparameters, against units that were seen.
+
+    Attributes:
+        features: positions among the features of a unit, shape (k,).
+        scales: inverse lengthscales, shape (k,).
+        relation: R, shape (n_units, n_units).
+        far: scaled features of the distinct units seen, shape (d, k).
+        relation_seen: R of each unit and those seen, shape (n_units, l).
+    """
+
+    features: Indices
+    scales: Array
+    relation: Array
+    far: Array
+    relation_seen: Array
+
+    def near(self, units: SharedFeatures) -> Array:
+        """Scaled features of distinct units, shape (d, k)."""
+        near: Array = units.values[:, self.features] * self.scales
+        return near
 
 
 class FixedPairs:
@@ -134,69 +191,81 @@ class FixedPairs:
 
     Args:
         kernel: whose units they are.
-        scales: inverse lengthscales, shape (width,).
-        relation: R, shape (n_units, n_units).
-        seen: the rows.
+        parts: of the kernel.
+        seen: the units of the rows.
     """
 
-    def __init__(self, kernel: SharedUnits, scales: Array, relation: Array, seen: Rows) -> None:
-        self._kernel, self._scales, self._relation = kernel, scales, relation
-        self._seen = kernel.features(seen)
-        self._far = self._seen.values * scales
-        self._others, self._starts = self._seen.starts
-        self._relation_seen = relation[:, self._seen.unit]
-        self._is_distinct = len(self._far) == len(self._seen.which)
+    def __init__(
+        self, kernel: SharedUnits, parts: Sequence[FixedPart], seen: SharedFeatures
+    ) -> None:
+        self._kernel, self._parts, self._seen = kernel, parts, seen
+        self._others, self._starts = seen.starts
 
     def gram(self, rows: Rows) -> tuple[Array, Pull]:
         """Covariances, shape (n, m)."""
         left = self._kernel.features(rows)
-        near = left.values * self._scales
-        matern = Matern.of(squared_distances(near, self._far))
+        nears = [part.near(left) for part in self._parts]
+        materns = [
+            Matern.of(squared_distances(near, part.far))
+            for near, part in zip(nears, self._parts, strict=True)
+        ]
         n_at_once = MAX_PAIRS // max(len(self._seen.row), 1) + 1
 
         def pull(by_gram: Array, by_features: Array) -> None:
-            distinct = matern.slopes()
-            for start in range(0, len(left.row), n_at_once):
-                some = slice(start, start + n_at_once)
-                row, unit = left.row[some], left.unit[some]
-                slopes = self._spread(distinct, left, some) * self._relation_seen[unit]
-                slopes *= by_gram[row][:, self._seen.row]
-                moved = slopes.sum(1)[:, None] * near[left.which[some]]
-                moved -= slopes @ (self._far if self._is_distinct else self._far[self._seen.which])
-                by_features[row[:, None], self._kernel.columns[unit]] += 2.0 * moved * self._scales
+            for part, near, matern in zip(self._parts, nears, materns, strict=True):
+                distinct = matern.slopes()
+                far = part.far if self._seen.is_distinct else part.far[self._seen.which]
+                for start in range(0, len(left.row), n_at_once):
+                    some = slice(start, start + n_at_once)
+                    row, unit = left.row[some], left.unit[some]
+                    slopes = self._spread(distinct, left, some) * part.relation_seen[unit]
+                    slopes *= by_gram[row][:, self._seen.row]
+                    moved = slopes.sum(1)[:, None] * near[left.which[some]] - slopes @ far
+                    columns = self._kernel.columns[unit][:, part.features]
+                    by_features[row[:, None], columns] += 2.0 * moved * part.scales
 
         if len(left.row) * len(self._seen.row) > MAX_PAIRS:
-            return self._sum_by_value(matern.values, left), pull
-        pairs = self._spread(matern.values, left) * self._relation_seen[left.unit]
+            return self._sum_by_value([matern.values for matern in materns], left), pull
+        pairs: Array = reduce(
+            np.add,
+            (
+                self._spread(matern.values, left) * part.relation_seen[left.unit]
+                for matern, part in zip(materns, self._parts, strict=True)
+            ),
+        )
         return self._sum_by_row(pairs, left), pull
 
     def diagonal(self, rows: Rows) -> tuple[Array, Pull]:
         """Variances, shape (n,)."""
-        left, relation = self._kernel.features(rows), self._relation
-        own = np.bincount(left.row, relation.diagonal()[left.unit], left.n)
-        variances = own.astype(np.float64)
+        left = self._kernel.features(rows)
+        own = sum(part.relation.diagonal() for part in self._parts)
+        variances = np.bincount(left.row, own[left.unit], left.n).astype(np.float64)
         first, second = _pairs_within(left.row)
         if not len(first):
             return variances, lambda *_: None
-        near = left.values[left.which] * self._scales
-        between = near[first] - near[second]
-        matern = Matern.of((between * between).sum(1))
-        weights = 2.0 * relation[left.unit[first], left.unit[second]]
-        variances += np.bincount(left.row[first], weights * matern.values, left.n)
+        pairs: list[tuple[FixedPart, Array, Matern, Array]] = []
+        for part in self._parts:
+            near = part.near(left)[left.which]
+            between = near[first] - near[second]
+            matern = Matern.of((between * between).sum(1))
+            weights = 2.0 * part.relation[left.unit[first], left.unit[second]]
+            variances += np.bincount(left.row[first], weights * matern.values, left.n)
+            pairs.append((part, between, matern, weights))
 
         def pull(by_diagonal: Array, by_features: Array) -> None:
-            slopes = 2.0 * matern.slopes() * weights * by_diagonal[left.row[first]]
-            moved = slopes[:, None] * between * self._scales
-            columns = self._kernel.columns[left.unit]
-            np.add.at(by_features, (left.row[first][:, None], columns[first]), moved)
-            np.add.at(by_features, (left.row[second][:, None], columns[second]), -moved)
+            for part, between, matern, weights in pairs:
+                slopes = 2.0 * matern.slopes() * weights * by_diagonal[left.row[first]]
+                moved = slopes[:, None] * between * part.scales
+                columns = self._kernel.columns[left.unit][:, part.features]
+                np.add.at(by_features, (left.row[first][:, None], columns[first]), moved)
+                np.add.at(by_features, (left.row[second][:, None], columns[second]), -moved)
 
         return variances, pull
 
     def _spread(self, distinct: Array, left: SharedFeatures, some: slice = ALL) -> Array:
         """The values of all pairs of some units, shape (k, l), from those of the distinct ones."""
         rows = distinct[some] if left.is_distinct else distinct[left.which[some]]
-        return rows if self._is_distinct else rows[:, self._seen.which]
+        return rows if self._seen.is_distinct else rows[:, self._seen.which]
 
     def _sum_by_row(self, pairs: Array, left: SharedFeatures) -> Array:
         """Pairs of units, shape (k, l), summed up by pairs of rows, shape (n, m)."""
@@ -211,28 +280,36 @@ class FixedPairs:
         K[rows[:, None], self._others] = pairs
         return K
 
-    def _sum_by_value(self, distinct: Array, left: SharedFeatures) -> Array:
-        """The same from distinct pairs, (d, e), where there are too many pairs to hold.
+    def _sum_by_value(self, distinct: Sequence[Array], left: SharedFeatures) -> Array:
+        """The same from distinct pairs, (d, e) for each part, where there are too many to hold.
 
         For each unit of the type, what its distinct values have in common with each seen row
         comes first, as a sparse product; rows then pick what they have.
         """
         m = self._seen.n
-        by_value = self._incidence @ distinct.T
+        by_value = sum(
+            incidence @ values.T
+            for incidence, values in zip(self._incidences, distinct, strict=True)
+        )
         K = np.zeros((m, left.n))
-        for unit in range(len(self._relation)):
+        for unit in range(len(self._kernel.members)):
             at = np.flatnonzero(left.unit == unit)
             K[:, left.row[at]] += by_value[unit * m : (unit + 1) * m][:, left.which[at]]
         return K.T
 
     @cached_property
-    def _incidence(self) -> scipy.sparse.csr_matrix:
-        """R(u, v) for each unit u, row and value of a unit v of that row: (n_units m, e)."""
+    def _incidences(self) -> list[scipy.sparse.csr_matrix]:
+        """R(u, v) of each unit u, row and value of a unit v of that row: (n_units m, e) by part."""
         seen = self._seen
         shape = (seen.n, len(seen.values))
-        parts = [scipy.sparse.csr_matrix((relation, (seen.row, seen.which)), shape=shape)
-                 for relation in self._relation_seen]  # fmt: skip
-        return scipy.sparse.vstack(parts, format="csr")
+        where = (seen.row, seen.which)
+        return [
+            scipy.sparse.vstack(
+                [scipy.sparse.csr_matrix((one, where), shape=shape) for one in part.relation_seen],
+                format="csr",
+            )
+            for part in self._parts
+        ]
 
 
 def squared_distances(left: Array, right: Array) -> Array:

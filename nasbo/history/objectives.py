@@ -33,7 +33,7 @@ class Objective:
             raise NasboError(f"mode must be 'min' or 'max', got {self.mode!r}")
 
     def score(self, value: float) -> float:
-        """The score, larger is better, of a value; and, as its own inverse, the value of a score."""
+        """The score, larger is better, of a value; its own inverse: also the value of a score."""
         return value if self.mode == "max" else -value
 
 

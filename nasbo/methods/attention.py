@@ -8,9 +8,7 @@ best config (AttnBO paper, appendix D).
 
 from __future__ import annotations
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from nasbo.gp.shared_units import SharedUnits
 from nasbo.gp.units import Unit
@@ -19,19 +17,15 @@ from nasbo.methods.explanation import MAX_MAPS, AttentionMap
 from nasbo.surrogates.attention import AttentionGP
 from nasbo.surrogates.structured import StructuredGP
 
-Array = NDArray[np.float64]
-
 
 def unit_maps(surrogate: StructuredGP) -> list[AttentionMap]:
-    """A map per type of units, of all its kernels together; that with most units first."""
-    relations: dict[tuple[int, ...], Array] = {}
-    for kernel in surrogate.kernels:
-        if isinstance(kernel, SharedUnits):
-            relation = kernel.relation(surrogate.theta)
-            relations[kernel.members] = relations.get(kernel.members, 0.0) + relation
+    """A map per type of units, that with most of them first."""
+    kernels = [kernel for kernel in surrogate.kernels if isinstance(kernel, SharedUnits)]
+    kernels.sort(key=lambda kernel: -len(kernel.members))
     layout = surrogate.layout
     maps = []
-    for members, relation in sorted(relations.items(), key=lambda one: -len(one[0])):
+    for kernel in kernels:
+        relation, members = kernel.relation(surrogate.theta), kernel.members
         names = [column.name for column in layout.unit_columns(members[0])]
         title = f"{len(members)} units: {', '.join(names)}"
         labels = tuple(_unit_label(layout.units[unit]) for unit in members)

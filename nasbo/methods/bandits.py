@@ -29,6 +29,9 @@ Array = NDArray[np.float64]
 
 MOVES = 12
 """Moves of the slice sampler from the MAP estimate."""
+DRAWN_NOISE = (-8.0, 3.0)
+"""Prior of the log noise variance: draws under the wider one of MAP fits would take arms of few
+results for nothing but noise."""
 N_UNSEEN = 8
 """Subspaces without results that take part where there are too many to visit all."""
 STARTS = Starts(uniform=48, around_own_best=12, around_best=24, projected=2)
@@ -83,6 +86,7 @@ def learn_by_slices(
     model: SubspaceGP, subspaces: list[Subspace], x: list[Array], z: Tensor, rng: Generator
 ) -> None:
     """Learn with hyperparameters drawn from their posterior, from the MAP estimate on."""
+    model.priors.means[model.noise], model.priors.sds[model.noise] = DRAWN_NOISE
     model.learn(subspaces, x, z)
     marginal = model.marginal(subspaces, x, z)
     widths = 0.5 * np.array(model.priors.sds)

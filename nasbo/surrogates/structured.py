@@ -120,9 +120,8 @@ class StructuredGP(ExactGP):
         log_weight = UNITS_WEIGHT - math.log(self.layout.mean_active_units() + 0.5)
         many = [units for units in self.layout.types if len(units) > 1 and self._is_shared]
         shared = [
-            SharedUnits(self.layout, units, self.priors, weight, only)
+            SharedUnits(self.layout, units, self.priors, self._orders(units[0], log_weight))
             for units in many
-            for only, weight in self._orders(units[0], log_weight)
         ]
         alone = [unit for units in self.layout.types if units not in many for unit in units]
         single = [

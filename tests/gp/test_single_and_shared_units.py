@@ -87,7 +87,7 @@ def test_shared_units_follow_their_formula() -> None:
     _, rows = random_rows("nas_cifar10", 2, seed=3)
     layout, priors = Layout(load_space("nas_cifar10")), Priors()
     units = max(layout.types, key=len)
-    kernel = SharedUnits(layout, units, priors, -1.0)
+    kernel = SharedUnits(layout, units, priors, [(None, -1.0)])
     rng = np.random.default_rng(0)
     theta = np.array(priors.means) + 0.3 * rng.standard_normal(len(priors.means))
     *log_scales, log_weight, logit, log_reach = theta.tolist()
