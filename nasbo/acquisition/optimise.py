@@ -73,15 +73,18 @@ class Effort:
     Attributes:
         climbs: steps of a climb, at most.
         turns: of climb and ascent, at most; they end when a turn gains nothing.
+        leaps: whether a step may make several changes at once, each of which is a gain by itself:
+            some steps then do what takes one step per column else.
         keeps_all: whether all neighbours that were looked at are kept, not only the steps.
     """
 
-    climbs: int = 3
-    turns: int = 1
+    climbs: int = 8
+    turns: int = 2
+    leaps: bool = True
     keeps_all: bool = False
 
 
-THOROUGH = Effort(climbs=25, turns=3, keeps_all=True)
+THOROUGH = Effort(climbs=25, turns=3, leaps=False, keeps_all=True)
 
 
 @dataclass
@@ -107,6 +110,10 @@ class Pool:
             if not is_taken(self.subspace, row):
                 return row, float(score)
         return None
+
+
+Top = tuple[Pool, Array, float]
+"""A row of a pool from which a climb goes on, and its score."""
 
 
 def maximise(
@@ -183,7 +190,10 @@ def _climb(score: Score, pools: Sequence[Pool], effort: Effort, is_taken: IsTake
     ]
     for _ in range(effort.climbs):
         near = [(pool.subspace, _neighbours(pool, row)) for pool, row, _ in tops]
-        found = zip(tops, near, score_rows(score, near), strict=True)
+        scored = score_rows(score, near)
+        if effort.leaps:
+            near, scored = _with_leaps(score, tops, near, scored)
+        found = zip(tops, near, scored, strict=True)
         tops = []
         for (pool, _, height), (subspace, x), scores in found:
             if effort.keeps_all:
@@ -197,6 +207,34 @@ def _climb(score: Score, pools: Sequence[Pool], effort: Effort, is_taken: IsTake
             break
     for pool in pools:
         pool.sort()
+
+
+def _with_leaps(
+    score: Score, tops: Sequence[Top], near: Rows, scored: Sequence[Array]
+) -> tuple[Rows, list[Array]]:
+    """The neighbours of each top and their scores, with the leaps that these suggest."""
+    parts = zip(tops, near, scored, strict=True)
+    leaps = [(subspace, _leaps(top, x, scores)) for top, (subspace, x), scores in parts]
+    heights = score_rows(score, leaps)
+    rows = [(s, np.concatenate([x, far])) for (s, x), (_, far) in zip(near, leaps, strict=True)]
+    return rows, [np.concatenate(pair) for pair in zip(scored, heights, strict=True)]
+
+
+def _leaps(top: Top, near: Array, scores: Array) -> Array:
+    """Rows with the 2, 3, ... best changes that are a gain each, one per column: (k, n_free)."""
+    pool, row, height = top
+    discrete = pool.subspace.discrete
+    leap, leaps, columns = row.copy(), [], set()
+    for at in np.argsort(-scores, kind="stable"):
+        if scores[at] <= height:
+            break
+        column = int(discrete[np.argmax(near[at, discrete] != row[discrete])])
+        if column not in columns:
+            columns.add(column)
+            leap[column] = near[at, column]
+            leaps.append(leap.copy())
+    far = np.array(leaps[1:]).reshape(-1, len(row))
+    return far[pool.region.contains(far)]
 
 
 def _neighbours(pool: Pool, row: Array) -> Array:
