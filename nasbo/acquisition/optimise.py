@@ -78,8 +78,8 @@ class Effort:
         keeps_all: whether all neighbours that were looked at are kept, not only the steps.
     """
 
-    climbs: int = 8
-    turns: int = 2
+    climbs: int = 10
+    turns: int = 1
     leaps: bool = True
     keeps_all: bool = False
 
