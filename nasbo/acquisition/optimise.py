@@ -211,7 +211,7 @@ def _climb(score: Score, pools: Sequence[Pool], effort: Effort, is_taken: IsTake
 
 def _with_leaps(
     score: Score, tops: Sequence[Top], near: Rows, scored: Sequence[Array]
-) -> tuple[Rows, list[Array]]:
+) -> tuple[list[tuple[Subspace, Array]], list[Array]]:
     """The neighbours of each top and their scores, with the leaps that these suggest."""
     parts = zip(tops, near, scored, strict=True)
     leaps = [(subspace, _leaps(top, x, scores)) for top, (subspace, x), scores in parts]

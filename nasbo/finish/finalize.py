@@ -176,7 +176,7 @@ def _pick(finalists: list[Finalist], final: Sweep, chosen_by: str) -> Finalist:
     """The first of the search, or the one of the best mean over its final trainings."""
     if chosen_by == "search":
         return finalists[0]
-    objective = Objective(final.metric, final.mode)
+    objective = Objective(mode=final.mode)
     return max(finalists, key=lambda finalist: objective.score(fmean(finalist.values)))
 
 

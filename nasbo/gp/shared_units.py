@@ -238,7 +238,7 @@ class FixedPairs:
     def diagonal(self, rows: Rows) -> tuple[Array, Pull]:
         """Variances, shape (n,)."""
         left = self._kernel.features(rows)
-        own = sum(part.relation.diagonal() for part in self._parts)
+        own: Array = reduce(np.add, (part.relation.diagonal() for part in self._parts))
         variances = np.bincount(left.row, own[left.unit], left.n).astype(np.float64)
         first, second = _pairs_within(left.row)
         if not len(first):
