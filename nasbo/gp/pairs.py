@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Self
 
 import numpy as np
 import scipy.sparse
@@ -23,85 +26,108 @@ from nasbo.gp.priors import Priors
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
+Pull = Callable[[Array, Array], None]
+"""Takes the derivative of a loss by each value, and adds to that by the hyperparameters."""
 
 MORE_JITTER = (0.0, 1e-4, 1e-2)
 """As little as will do is added: a search that meets a point without a value may end there."""
 
 
 @dataclass(frozen=True)
-class Sharing:
-    """Of each pair of units: whether they are the same one, and their distance, shape (p,) each.
-
-    ``rho`` and ``reach`` are indices of hyperparameters.
-    """
-
-    same: Array
-    gap: Array
-    rho: int
-    reach: int
-
-
-@dataclass(frozen=True)
-class PairTerm:
-    """A kernel's share of the kernel matrix, on pairs of rows.
+class PairTerm(ABC):
+    """A kernel's share of the kernel matrix, on p pairs of rows.
 
     Attributes:
         cells: cell i * n + j of each pair, shape (p,).
-        distances: squared distances per lengthscale, shape (n_scales, p).
-        scales: indices of the log lengthscales, shape (n_scales,).
-        weight: index of the log weight.
-        sharing: for units of one type; else the pair counts fully.
+        numbers: what the covariance of a pair is a function of, k numbers each, shape (k, p).
     """
 
     cells: Indices
-    distances: Array
-    scales: Indices
-    weight: int
-    sharing: Sharing | None = None
+    numbers: Array
+
+    @abstractmethod
+    def evaluate(self, theta: Array) -> tuple[Array, Pull]:
+        """Covariances of the pairs, shape (p,), and the way back to the hyperparameters.
+
+        Args:
+            theta: the hyperparameters, shape (n_parameters,).
+        """
+
+    def compress(self) -> tuple[Self, Indices]:
+        """The distinct pairs alone, and for each pair the index of its like among them."""
+        # Irrational factors give different pairs different sums; rounding gathers float noise.
+        factors = np.sqrt(np.arange(2.0, 2.0 + len(self.numbers)) * 1.7320508 + 0.1234567)
+        key = np.round(sum(f * row for f, row in zip(factors, self.numbers, strict=True)), 10)
+        _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
+        return replace(self, numbers=self.numbers[:, first]), inverse
 
 
 @dataclass(frozen=True)
-class EvaluatedTerm:
-    """A term at some hyperparameters.
+class MaternTerm(PairTerm):
+    """Matérn-5/2 of the distance; ``numbers`` are squared distances per lengthscale.
 
     Attributes:
-        term: on p pairs.
-        values: covariances, shape (p,).
-        slopes: their derivative by the scaled squared distance, shape (p,).
-        inverse_squares: of the lengthscales, shape (n_scales,).
-        others: indices of the hyperparameters but for lengthscales, and the derivative by each.
+        scales: indices of the log lengthscales, shape (n_scales,).
+        weight: index of the log weight.
     """
 
-    term: PairTerm
-    values: Array
-    slopes: Array
-    inverse_squares: Array
-    others: list[tuple[int, Array]]
+    scales: Indices
+    weight: int
 
-    def add_gradient(self, gradient: Array, by_value: Array) -> None:
-        """Add this term's share, given the derivative by each of its values, shape (p,)."""
-        for index, slope in self.others:
-            gradient[index] += slope @ by_value
-        by_scale = self.term.distances @ (self.slopes * by_value)
-        gradient[self.term.scales] -= 2.0 * self.inverse_squares * by_scale
+    def evaluate(self, theta: Array) -> tuple[Array, Pull]:
+        matern, pull_distances = self.matern(theta)
+
+        def pull(by_value: Array, gradient: Array) -> None:
+            gradient[self.weight] += matern.values @ by_value
+            pull_distances(matern.slopes() * by_value, gradient)
+
+        return matern.values, pull
+
+    @cached_property
+    def distances(self) -> Array:
+        """Squared distances per lengthscale, shape (n_scales, p); without gaps, for speed."""
+        return np.asfortranarray(self.numbers[: len(self.scales)])
+
+    def matern(self, theta: Array) -> tuple[Matern, Pull]:
+        """The kernel, and the way back from the scaled squared distances to the lengthscales."""
+        distances, inverse_squares = self.distances, np.exp(-2.0 * theta[self.scales])
+
+        def pull(by_distance: Array, gradient: Array) -> None:
+            gradient[self.scales] -= 2.0 * inverse_squares * (distances @ by_distance)
+
+        return Matern.of(inverse_squares @ distances, math.exp(theta[self.weight])), pull
 
 
-def evaluate(term: PairTerm, theta: Array) -> EvaluatedTerm:
-    """A term at hyperparameters, shape (n_parameters,)."""
-    inverse_squares = np.exp(-2.0 * theta[term.scales])
-    part = Matern.of(inverse_squares @ term.distances, math.exp(theta[term.weight]))
-    values, slopes = part.values, part.slopes()
-    if (sharing := term.sharing) is None:
-        return EvaluatedTerm(term, values, slopes, inverse_squares, [(term.weight, values)])
-    rho = 1.0 / (1.0 + math.exp(-theta[sharing.rho]))
-    reach = math.exp(theta[sharing.reach])
-    near = np.exp(-sharing.gap / reach)
-    relation = (1.0 - rho) * sharing.same + rho * near
-    by_rho = rho * (1.0 - rho) * (near - sharing.same) * values
-    by_reach = rho / reach * near * sharing.gap * values
-    values = relation * values
-    others = [(term.weight, values), (sharing.rho, by_rho), (sharing.reach, by_reach)]
-    return EvaluatedTerm(term, values, relation * slopes, inverse_squares, others)
+@dataclass(frozen=True)
+class SharedTerm(MaternTerm):
+    """Matérn-5/2 of units of one type, weighted by how near they are to each other.
+
+    The last two rows of ``numbers`` say whether the units are the same one, and their distance.
+
+    Attributes:
+        rho: index of the logit of what other units share.
+        reach: index of the logarithm of how far that goes.
+    """
+
+    rho: int
+    reach: int
+
+    def evaluate(self, theta: Array) -> tuple[Array, Pull]:
+        matern, pull_distances = self.matern(theta)
+        same, gap = self.numbers[-2:]
+        rho = 1.0 / (1.0 + math.exp(-theta[self.rho]))
+        reach = math.exp(theta[self.reach])
+        near = np.exp(-gap / reach)
+        relation = (1.0 - rho) * same + rho * near
+        values = relation * matern.values
+
+        def pull(by_value: Array, gradient: Array) -> None:
+            gradient[self.weight] += values @ by_value
+            gradient[self.rho] += (rho * (1.0 - rho) * (near - same) * matern.values) @ by_value
+            gradient[self.reach] += (rho / reach * near * gap * matern.values) @ by_value
+            pull_distances(relation * matern.slopes() * by_value, gradient)
+
+        return values, pull
 
 
 class PairEvidence(NegativeLogPosterior):
@@ -122,10 +148,10 @@ class PairEvidence(NegativeLogPosterior):
     def __init__(self, terms: Sequence[PairTerm], y: Array, priors: Priors, noise: int) -> None:
         super().__init__(priors, noise, len(y))
         self._y = y
-        compressed = [compress(term) for term in terms]
+        compressed = [term.compress() for term in terms]
         self._terms = [term for term, _ in compressed]
         n, cells = len(y), [term.cells for term in terms]
-        ends = np.cumsum([0] + [term.distances.shape[1] for term in self._terms])
+        ends = np.cumsum([0] + [term.numbers.shape[1] for term in self._terms])
         self._slices = [slice(a, b) for a, b in itertools.pairwise(ends)]
         columns = [inverse + a for (_, inverse), a in zip(compressed, ends[:-1], strict=True)]
         ones = np.ones(sum(map(len, cells)))
@@ -136,8 +162,8 @@ class PairEvidence(NegativeLogPosterior):
 
     def likelihood(self, theta: Array, noise: float, gradient: Array) -> tuple[float, float]:
         n, y = len(self._y), self._y
-        parts = [evaluate(term, theta) for term in self._terms]
-        K = (self._incidence @ np.concatenate([part.values for part in parts])).reshape(n, n)
+        parts = [term.evaluate(theta) for term in self._terms]
+        K = (self._incidence @ np.concatenate([values for values, _ in parts])).reshape(n, n)
         K = np.triu(K) + np.triu(K, 1).T
         K[np.diag_indices(n)] += noise
         factor = _factor(K)
@@ -145,8 +171,8 @@ class PairEvidence(NegativeLogPosterior):
         alpha = inverse @ y
         outer = 0.5 * (inverse - np.outer(alpha, alpha))
         per_value = self._incidence.T @ (outer.ravel() * self._double)
-        for cut, part in zip(self._slices, parts, strict=True):
-            part.add_gradient(gradient, per_value[cut])
+        for cut, (_, pull) in zip(self._slices, parts, strict=True):
+            pull(per_value[cut], gradient)
         value = 0.5 * y @ alpha + np.log(factor.diagonal()).sum()
         return float(value), float(np.trace(outer))
 
@@ -181,18 +207,3 @@ def grouped_distances(
         column = values[:, feature]
         distances[group] += (column[left] - column[right]) ** 2
     return distances, distinct
-
-
-def compress(term: PairTerm) -> tuple[PairTerm, Indices]:
-    """The distinct pairs of a term, and for each pair the index of its like among them."""
-    rows = [*term.distances]
-    if term.sharing is not None:
-        rows += [term.sharing.same, term.sharing.gap]
-    # Irrational factors give different pairs different sums; rounding gathers float noise.
-    factors = np.sqrt(np.arange(2.0, 2.0 + len(rows)) * 1.7320508 + 0.1234567)
-    key = np.round(sum(f * row for f, row in zip(factors, rows, strict=True)), 10)
-    _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
-    sharing = term.sharing
-    if sharing is not None:
-        sharing = replace(sharing, same=sharing.same[first], gap=sharing.gap[first])
-    return replace(term, distances=term.distances[:, first], sharing=sharing), inverse

@@ -12,7 +12,7 @@ import scipy.sparse
 
 from nasbo.gp.kernel_sum import Array, Pull
 from nasbo.gp.kernels import ALL, Matern
-from nasbo.gp.pairs import Indices, PairTerm, Sharing, grouped_distances
+from nasbo.gp.pairs import Indices, PairTerm, SharedTerm, grouped_distances
 from nasbo.gp.priors import Priors
 from nasbo.gp.rows import Rows
 from nasbo.gp.units import Layout
@@ -131,12 +131,13 @@ class SharedUnits:
         same = (unit[left] == unit[right]).astype(np.float64)
         gap = np.abs(position[left] - position[right])
         cells = row[left] * units.n + row[right]
-        terms = []
+        terms: list[PairTerm] = []
         for part in self._parts:
             values = units.values[units.which][:, part.features]
             distances, scales = grouped_distances(values, left, right, part.scales)
-            sharing = Sharing(same, gap, part.sharing, part.reach)
-            terms.append(PairTerm(cells, distances, scales, part.weight, sharing))
+            numbers = np.vstack([distances, same, gap])
+            own = (part.weight, part.sharing, part.reach)
+            terms.append(SharedTerm(cells, numbers, scales, *own))
         return terms
 
     def relation(self, theta: Array) -> Array:

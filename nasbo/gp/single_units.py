@@ -9,7 +9,7 @@ import numpy as np
 
 from nasbo.gp.kernel_sum import Array, Pull
 from nasbo.gp.kernels import Matern
-from nasbo.gp.pairs import PairTerm, grouped_distances
+from nasbo.gp.pairs import MaternTerm, PairTerm, grouped_distances
 from nasbo.gp.rows import Rows
 
 
@@ -53,7 +53,8 @@ class SingleUnits:
 
     def pair_terms(self, rows: Rows) -> list[PairTerm]:
         """The pairs of rows in which each unit is active, for the fit."""
-        n, terms = rows.n, []
+        n = rows.n
+        terms: list[PairTerm] = []
         for unit in self.units:
             members = np.flatnonzero(rows.gates[:, unit.gate])
             if not len(members):
@@ -62,7 +63,7 @@ class SingleUnits:
             left, right = members[upper_i], members[upper_j]
             values = rows.values[:, unit.columns]
             distances, scales = grouped_distances(values, left, right, unit.scales)
-            terms.append(PairTerm(left * n + right, distances, scales, unit.weight))
+            terms.append(MaternTerm(left * n + right, distances, scales, unit.weight))
         return terms
 
 
