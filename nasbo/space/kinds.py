@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -12,7 +13,7 @@ from numpy.random import Generator
 
 from nasbo.space.document import Node
 from nasbo.space.parameter import Array, Parameter, RangeKey, Value, value_key
-from nasbo.space.ranges import read_integers, read_reals, read_values
+from nasbo.space.ranges import read_integers, read_reals, read_switch, read_values
 
 _MAX_SHOWN = 50
 
@@ -24,7 +25,7 @@ class Listed(Parameter):
     values: tuple[Value, ...] = ()
 
     @classmethod
-    def read(cls, name: str, node: Node, log: bool) -> Self:
+    def read(cls, name: str, node: Node, own: Mapping[str, Node]) -> Self:
         return cls(name, values=read_values(name, node))
 
     @property
@@ -81,6 +82,11 @@ class Number(Parameter):
     high: float = 0
     log: bool = False
 
+    keys: ClassVar[tuple[str, ...]] = ("log",)
+
+    def own_entries(self) -> dict[str, Any]:
+        return {"log": True} if self.log else {}
+
     def to_unit(self, value: Value) -> float:
         """A value as a number in [0, 1], by its logarithm if ``log``."""
         scale = math.log if self.log else float
@@ -115,7 +121,8 @@ class Real(Number):
     kind = "float"
 
     @classmethod
-    def read(cls, name: str, node: Node, log: bool) -> Self:
+    def read(cls, name: str, node: Node, own: Mapping[str, Node]) -> Self:
+        log = read_switch(name, "log", own)
         return cls(name, *read_reals(name, node, log), log)
 
     @property
@@ -159,7 +166,8 @@ class Integer(Number):
     kind = "int"
 
     @classmethod
-    def read(cls, name: str, node: Node, log: bool) -> Self:
+    def read(cls, name: str, node: Node, own: Mapping[str, Node]) -> Self:
+        log = read_switch(name, "log", own)
         return cls(name, *read_integers(name, node, log), log)
 
     @property
@@ -219,7 +227,7 @@ class PowerOfTwo(Parameter):
     kind: ClassVar[str] = "powerint2"
 
     @classmethod
-    def read(cls, name: str, node: Node, log: bool) -> Self:
+    def read(cls, name: str, node: Node, own: Mapping[str, Node]) -> Self:
         low, high = read_integers(name, node)
         if low < 0 or high >= 54:
             ends = f"{low}...{high + 1}"

@@ -11,14 +11,15 @@ from typing import Any
 
 from nasbo.errors import ConfigError, SpaceError, shorten
 from nasbo.space.document import Node, read_dict, read_file
-from nasbo.space.kinds import KINDS, Integer, Number
+from nasbo.space.kinds import KINDS, Integer
 from nasbo.space.parameter import Branch, Parameter, Value, value_key
 from nasbo.space.tree import Space, find_clash
 
 SHIPPED = Path(__file__).resolve().parents[2] / "search_spaces"
 MAX_REPEATS = 256
 MAX_SUBSPACE_BITS = 10_000
-_KEYS = ("type", "range", "submodule", "log", "default")
+_OWN_KEYS = tuple(dict.fromkeys(key for kind in KINDS.values() for key in kind.keys))
+_KEYS = ("type", "range", "submodule", *_OWN_KEYS, "default")
 
 
 def load_space(source: Space | Mapping[str, Any] | str | os.PathLike[str]) -> Space:
@@ -117,7 +118,7 @@ def _parameter(key: Node, node: Node, is_repeated: bool) -> Parameter:
     kind = _kind(name, node, entry)
     if "range" not in entry:
         raise node.error(f"{name!r} needs a range")
-    parameter = kind.read(name, entry["range"], _log(name, kind, entry.get("log")))
+    parameter = kind.read(name, entry["range"], _own_entries(name, kind, entry))
     if "default" in entry:
         parameter = _with_default(parameter, entry["default"])
     if "submodule" in entry:
@@ -146,14 +147,13 @@ def _kind(name: str, node: Node, entry: dict[Any, Node]) -> type[Parameter]:
     raise kind.error(f"{rule}, got the unknown type {got}{advice}")
 
 
-def _log(name: str, kind: type[Parameter], node: Node | None) -> bool:
-    if node is None:
-        return False
-    if not isinstance(node.value, bool):
-        raise node.error(f"'log' of {name!r} must be true or false, got {shorten(node.plain())}")
-    if node.value and not issubclass(kind, Number):
-        raise node.error(f"'log' is for int and float, but {name!r} is a {kind.kind}")
-    return node.value
+def _own_entries(name: str, kind: type[Parameter], entry: dict[Any, Node]) -> dict[str, Node]:
+    """What stands under keys that not all kinds have."""
+    for key in (key for key in _OWN_KEYS if key in entry and key not in kind.keys):
+        if entry[key].value is not False:  # a switch that is off does no harm
+            owners = " and ".join(one.kind for one in KINDS.values() if key in one.keys)
+            raise entry[key].error(f"{key!r} is for {owners}, but {name!r} is a {kind.kind}")
+    return {key: entry[key] for key in kind.keys if key in entry}
 
 
 def _with_default(parameter: Parameter, node: Node) -> Parameter:

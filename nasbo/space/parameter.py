@@ -7,6 +7,7 @@ import math
 import re
 from abc import ABC, abstractmethod
 from bisect import bisect_left
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
@@ -65,6 +66,7 @@ class Parameter(ABC):
 
     Attributes:
         kind: its ``type:`` in a file.
+        keys: of its entry in a file, beyond those that all kinds have.
         is_ordered: whether neighbouring levels are alike; a choice is not.
         is_even: whether its levels are at equal distances in [0, 1].
     """
@@ -76,14 +78,21 @@ class Parameter(ABC):
     repeated: tuple[Parameter, ...] = field(default=(), kw_only=True)
 
     kind: ClassVar[str]
+    keys: ClassVar[tuple[str, ...]] = ()
     is_ordered: ClassVar[bool] = True
 
     # What a kind says
 
     @classmethod
     @abstractmethod
-    def read(cls, name: str, node: Node, log: bool) -> Self:
-        """The parameter of a file's ``range:``; ``SpaceError`` with its line if it is none."""
+    def read(cls, name: str, node: Node, own: Mapping[str, Node]) -> Self:
+        """The parameter of a file's entry; ``SpaceError`` with its line if it is none.
+
+        Args:
+            name: of the parameter.
+            node: its ``range:``.
+            own: what stands under ``keys``, as far as they are given.
+        """
 
     @property
     @abstractmethod
@@ -105,6 +114,10 @@ class Parameter(ABC):
     @abstractmethod
     def range_values(self) -> list[Any]:
         """The range as a file has it."""
+
+    def own_entries(self) -> dict[str, Any]:
+        """What a file has under ``keys``, without what need not be said."""
+        return {}
 
     @property
     @abstractmethod

@@ -1,9 +1,9 @@
-"""Ranges of parameters as a space file writes them."""
+"""Ranges and switches of parameters as a space file writes them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from nasbo.errors import shorten
@@ -61,6 +61,16 @@ def read_integers(name: str, node: Node, log: bool = False) -> tuple[int, int]:
         raise node.error(f"{rule} for {name!r}, but got {low}...{high}")
     _check_log(name, node, low, log)
     return low, high - 1
+
+
+def read_switch(name: str, key: str, entries: Mapping[str, Node]) -> bool:
+    """Whether what stands under a key is true; false if nothing does."""
+    if key not in entries:
+        return False
+    node = entries[key]
+    if not isinstance(node.value, bool):
+        raise node.error(f"{key!r} of {name!r} must be true or false, got {shorten(node.plain())}")
+    return node.value
 
 
 def _check_log(name: str, node: Node, low: float, log: bool) -> None:

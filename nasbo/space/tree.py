@@ -14,7 +14,6 @@ from typing import Any
 from numpy.random import Generator
 
 from nasbo.errors import ConfigError, shorten
-from nasbo.space.kinds import Number
 from nasbo.space.parameter import Array, Config, Parameter, Value
 from nasbo.space.subspace import Coordinate, Subspace
 from nasbo.space.walk import ROOT, Key, TreeNode, child_keys, names, tree_nodes
@@ -254,8 +253,7 @@ def _as_dict(group: Sequence[Parameter]) -> dict[str, Any]:
 
 def _one_as_dict(parameter: Parameter) -> dict[str, Any]:
     entry: dict[str, Any] = {"type": parameter.kind, "range": parameter.range_values()}
-    if isinstance(parameter, Number) and parameter.log:
-        entry["log"] = True
+    entry |= parameter.own_entries()
     if parameter.has_default:
         entry["default"] = parameter.default
     if parameter.repeated:
