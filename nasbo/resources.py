@@ -20,10 +20,14 @@ def room(have: Mapping[str, float], needs: Mapping[str, float]) -> int:
 
 def room_here(needs: Mapping[str, float]) -> int:
     """The same for the cores and visible GPUs of this machine; other resources are not counted."""
-    have = {"CPU": float(os.cpu_count() or 1)}
-    if "GPU" in needs:
-        have["GPU"] = float(n_gpus())
+    have = known_here(needs)
     return room(have, {name: need for name, need in needs.items() if name in have})
+
+
+def known_here(needs: Mapping[str, float]) -> dict[str, float]:
+    """Cores and, where they are needed, visible GPUs of this machine; Ray alone knows the rest."""
+    have = {"CPU": float(os.cpu_count() or 1)}
+    return have | {"GPU": float(n_gpus())} if "GPU" in needs else have
 
 
 def n_gpus() -> int:

@@ -18,15 +18,15 @@ from nasbo.history import History, Repeating, Trial, View
 from nasbo.history.events import Budget, Event, RepeatsChanged
 from nasbo.report.forecast import (
     describe_forecast,
-    describe_gpus,
     describe_length,
+    describe_needs,
     describe_options,
 )
 from nasbo.report.plots import plot_best_so_far
 from nasbo.report.progress import Progress, duration
 from nasbo.report.result import describe_best
 from nasbo.report.tensorboard import TensorboardLog
-from nasbo.resources import n_gpus
+from nasbo.resources import known_here
 from nasbo.search import Search
 from nasbo.search.repeats import is_complete
 from nasbo.space import Space
@@ -37,6 +37,7 @@ from nasbo.sweeps.checks import (
     check_same,
     check_search,
     cluster_of,
+    local_cpus,
     placement_of,
     prepare,
     prepare_data,
@@ -143,15 +144,12 @@ def _tell_past(sweep: Sweep, space: Space, console: Console) -> None:
 
 
 def _warnings(sweep: Sweep) -> list[str]:
-    """What a forecast does not show: options that nobody checks, GPUs that are not there."""
+    """What a forecast does not show: options that nobody checks, resources that are not there."""
     is_checked = load_trainer(sweep.trainer).check_options is not None
-    needed, cluster = sweep.gpus_per_trial, cluster_of(sweep)
-    have = n_gpus() if needed and not cluster else 0
-    lines = [
-        describe_options(sweep.trainer, sweep.trainer_options, is_checked),
-        describe_gpus(needed, have, cluster),
-    ]
-    return [line for line in lines if line]
+    options = describe_options(sweep.trainer, sweep.trainer_options, is_checked)
+    cluster = cluster_of(sweep)
+    have = {} if cluster else known_here(sweep.needs) | {"CPU": local_cpus(sweep)}
+    return [*([options] if options else []), *describe_needs(sweep.needs, have, cluster)]
 
 
 def show_summaries(file: str, given: Mapping[str, Any], n: int, console: Console) -> None:

@@ -278,7 +278,7 @@ def test_a_dry_run_lists_options_that_the_trainer_does_not_check(
     assert (told.exit_code, "options for" in told.stdout) == (0, False), told.stderr
 
 
-def test_a_dry_run_warns_of_gpus_that_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dry_run_warns_of_resources_that_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     from nasbo.resources import n_gpus
 
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
@@ -290,6 +290,10 @@ def test_a_dry_run_warns_of_gpus_that_are_not_there(monkeypatch: pytest.MonkeyPa
     told = _call("run", "simulation", *TOY, *words, "--address", "head:6379")
     assert "GPU: the cluster at head:6379 was not looked at" in told.stdout
     assert "warning" not in told.stdout
+    told = _call("run", "simulation", *TOY, "--resource", "spot=1", "--dry-run")
+    assert "a trial needs 1 spot: whether this machine has it" in told.stdout
+    told = _call("run", "simulation", *TOY, "--cpus-per-trial", "999", "--dry-run")
+    assert "warning: a trial needs 999 CPU, this machine has " in told.stdout
     told = _call("run", "simulation", *TOY, "--dry-run")
     assert (told.exit_code, "GPU" in told.stdout) == (0, False)
 

@@ -52,22 +52,27 @@ def describe_options(path: str, options: Mapping[str, Any], is_checked: bool) ->
     return f"options for {path}, not checked by it: {words}"
 
 
-def describe_gpus(needed: float, have: int, cluster: str = "") -> str:
-    """What stands in the way of trials that need GPUs, or is not known.
+def describe_needs(
+    needs: Mapping[str, float], have: Mapping[str, float], cluster: str = ""
+) -> list[str]:
+    """What stands in the way of trials, or is not known.
 
     Args:
-        needed: by one trial.
-        have: how many this machine has.
+        needs: what one trial takes, by Ray's names.
+        have: as much of it as is known of this machine.
         cluster: the address of the cluster that is to run the trials; "" for this machine.
     """
-    if not needed:
-        return ""
-    if cluster:
-        return f"a trial needs {needed:g} GPU: the cluster at {cluster} was not looked at"
-    if have >= needed:
-        return ""
-    found = f"has {have}" if have else "has no GPU"
-    return f"warning: a trial needs {needed:g} GPU, this machine {found}: no trial would run here"
+    lines = []
+    for name, need in needs.items():
+        begin = f"a trial needs {need:g} {name}"
+        if cluster and name != "CPU":
+            lines.append(f"{begin}: the cluster at {cluster} was not looked at")
+        elif not cluster and name not in have:
+            lines.append(f"{begin}: whether this machine has it is known once Ray runs")
+        elif not cluster and have[name] < need:
+            found = f"has {have[name]:g}" if have[name] else f"has no {name}"
+            lines.append(f"warning: {begin}, this machine {found}: no trial would run here")
+    return lines
 
 
 def _number(value: float) -> str:

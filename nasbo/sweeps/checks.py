@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Mapping
@@ -179,6 +180,12 @@ def cluster_of(sweep: Sweep) -> str:
     """The address of the cluster on which trials run; "" if they run on this machine."""
     address = sweep.address or os.environ.get("RAY_ADDRESS") or "local"
     return "" if address == "local" else address
+
+
+def local_cpus(sweep: Sweep) -> int:
+    """CPUs of a Ray of this machine alone: its cores, or more if the slots asked for need more."""
+    asked = sweep.slots * sweep.cpus_per_trial if isinstance(sweep.slots, int) else 0
+    return max(os.cpu_count() or 1, math.ceil(asked))
 
 
 def _check_metric(sweep: Sweep, trainer: Trainer) -> None:

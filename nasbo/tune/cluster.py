@@ -15,6 +15,7 @@ import ray
 from ray.job_config import JobConfig
 
 from nasbo.errors import ClusterError, SweepError
+from nasbo.sweeps.checks import cluster_of, local_cpus
 from nasbo.sweeps.settings import Sweep
 from nasbo.tune.door import opened
 from nasbo.tune.nodes import NodeCheck, alive_nodes, check_nodes, room
@@ -54,7 +55,7 @@ def connect(sweep: Sweep, metadata: Mapping[str, str] | None = None) -> Iterator
     if ray.is_initialized():
         yield ""
         return
-    address = sweep.address or os.environ.get("RAY_ADDRESS") or "local"
+    address = cluster_of(sweep) or "local"
     with opened(address):
         context = _init(sweep, address, JobConfig(metadata=dict(metadata or {})))
         protect_token()
@@ -110,7 +111,7 @@ def _host_of(address: str) -> str:
 
 def _local_settings(sweep: Sweep) -> dict[str, Any]:
     """The dashboard is for this machine alone: the token does not encrypt."""
-    return {"num_cpus": _local_cpus(sweep), "dashboard_host": "127.0.0.1"}
+    return {"num_cpus": local_cpus(sweep), "dashboard_host": "127.0.0.1"}
 
 
 def _shipped(sweep: Sweep) -> dict[str, Any] | None:
@@ -133,20 +134,15 @@ def quieten() -> None:
         logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
-def _local_cpus(sweep: Sweep) -> int:
-    """All cores, or more if the sweep asks for more slots than there are."""
-    cores = os.cpu_count() or 1
-    asked = sweep.slots * sweep.cpus_per_trial if isinstance(sweep.slots, int) else 0
-    return max(cores, int(-(-asked // 1)))
-
-
 def _check_resources(sweep: Sweep) -> None:
+    """A cluster may grow; what a machine alone does not have would be waited for without end."""
+    if cluster_of(sweep):
+        return
     have = ray.cluster_resources()
-    is_here = sweep.address in (None, "local")
-    if sweep.gpus_per_trial and have.get("GPU", 0) < sweep.gpus_per_trial and is_here:
-        raise SweepError(
-            f"a trial needs {sweep.gpus_per_trial:g} GPU, this machine has {have.get('GPU', 0):g}"
-        )
+    for name, need in sweep.needs.items():
+        if have.get(name, 0) < need:
+            told = f"a trial needs {need:g} {name}, this machine has {have.get(name, 0):g}"
+            raise SweepError(told)
 
 
 class Capacity:
