@@ -19,10 +19,10 @@ from nasbo.search import Search
 from nasbo.space import Config, load_space
 from nasbo.testing.process import end_other_process, in_another_process
 from nasbo.testing.searches import MethodCase, after_design, check_configs, suggestions
-from nasbo.testing.spaces import BRANCHES, SPACES, branch_value, objective
+from nasbo.testing.spaces import BRANCHES, SPACES, OnSpaces, branch_value, objective
 
 
-class _MethodTests:
+class _MethodTests(OnSpaces):
     """What is under test.
 
     A subclass sets ``method``, or has a fixture ``case`` of its own, e.g. with parameters.
@@ -31,6 +31,7 @@ class _MethodTests:
         method: as in ``MethodCase``.
         options: as in ``MethodCase``.
         is_blind: as in ``MethodCase``.
+        spaces: as in ``OnSpaces``. Tests of odd results, limits and failures have their own spaces.
     """
 
     method: ClassVar[type[Method] | str]
@@ -55,27 +56,29 @@ class MethodContract(_MethodTests):
     comes from the fallback of ``Method``; these tests allow next to none.
     """
 
-    @pytest.mark.parametrize("shape", sorted(SPACES))
     def test_configs_are_valid_new_and_the_methods_own(self, case: MethodCase, shape: str) -> None:
-        search = after_design(case, load_space(SPACES[shape]))
+        search = after_design(case, load_space(self.spaces[shape]))
         asked = search.ask(2)
         check_configs(search)
         assert len(asked) == (1 if shape == "finite" else 2)
         if shape != "finite":  # one config is left there, which the method need not find
             assert own(asked) == 2, reasons(asked)
 
-    def test_same_seed_same_suggestions(self, case: MethodCase) -> None:
-        first = suggestions(case)
+    def test_same_seed_same_suggestions(self, case: MethodCase, home: str) -> None:
+        first = suggestions(case, self.spaces[home])
         for draw in (random.random, np.random.random, lambda: torch.rand(1)):
             draw()  # the state of global generators is of no account
-        assert suggestions(case) == first
+        assert suggestions(case, self.spaces[home]) == first
 
-    def test_another_process_suggests_the_same(self, case: MethodCase) -> None:
-        there = in_another_process(suggestions, replace(case, method=case.name))
-        assert there == suggestions(case)
+    def test_another_process_suggests_the_same(self, case: MethodCase, home: str) -> None:
+        space = self.spaces[home]
+        there = in_another_process(suggestions, replace(case, method=case.name), space)
+        assert there == suggestions(case, space)
 
-    def test_stopping_and_resuming_changes_nothing(self, case: MethodCase, tmp_path: Path) -> None:
-        space = load_space(SPACES["nested"])
+    def test_stopping_and_resuming_changes_nothing(
+        self, case: MethodCase, home: str, tmp_path: Path
+    ) -> None:
+        space = load_space(self.spaces[home])
         configs: list[list[Config]] = []
         for stop in (None, 9):
             journal = tmp_path / f"{stop}.jsonl"
@@ -90,14 +93,14 @@ class MethodContract(_MethodTests):
             search.close()
         assert configs[0] == configs[1]
 
-    def test_batches_have_no_duplicates_and_no_fallback(self, case: MethodCase) -> None:
-        search = after_design(case, load_space(SPACES["nested"]))
+    def test_batches_have_no_duplicates_and_no_fallback(self, case: MethodCase, home: str) -> None:
+        search = after_design(case, load_space(self.spaces[home]))
         asked = search.ask(6)
         check_configs(search)
         assert own(asked) == 6, reasons(asked)
 
-    def test_running_configs_are_not_suggested_again(self, case: MethodCase) -> None:
-        search = after_design(case, load_space(SPACES["nested"]))
+    def test_running_configs_are_not_suggested_again(self, case: MethodCase, home: str) -> None:
+        search = after_design(case, load_space(self.spaces[home]))
         asked = [search.ask(1)[0] for _ in range(3)]
         check_configs(search)
         assert own(asked) == 3, reasons(asked)
@@ -186,10 +189,9 @@ class MethodContract(_MethodTests):
 class LongMethodContract(_MethodTests):
     """Tests of whole searches, for a method's last check: minutes where decisions take a second."""
 
-    @pytest.mark.parametrize("shape", sorted(set(SPACES) - {"finite"}))
-    def test_long_searches_in_full(self, case: MethodCase, shape: str) -> None:
+    def test_long_searches_in_full(self, case: MethodCase, large: str) -> None:
         """Failures of all kinds, two trials at a time, at most 10 % fallbacks."""
-        space = load_space(SPACES[shape])
+        space = load_space(self.spaces[large])
         search = case.search(space, seed=5)
         rng = np.random.default_rng(0)
         running = search.ask(2)

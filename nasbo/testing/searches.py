@@ -13,7 +13,7 @@ from nasbo.history import config_key
 from nasbo.methods import Method, design_size
 from nasbo.search import Search
 from nasbo.space import Config, Space, load_space
-from nasbo.testing.spaces import SPACES, objective
+from nasbo.testing.spaces import objective
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def check_configs(search: Search) -> None:
     assert len(set(keys)) == len(keys)
 
 
-def suggestions(case: MethodCase) -> list[Config]:
-    """What a method suggests after the design on a nested space."""
-    search = after_design(case, load_space(SPACES["nested"]), seed=2)
+def suggestions(case: MethodCase, space: Any) -> list[Config]:
+    """What a method suggests after the design on a space, as ``load_space`` takes it."""
+    search = after_design(case, load_space(space), seed=2)
     return [trial.config for trial in search.ask(2)]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import pytest
 
 from nasbo.space import Config, Space
 
@@ -79,6 +82,30 @@ SPACES: dict[str, dict[str, Any]] = {
 """Subspaces: nested 2 + 1 + 1, repeated 3, thousands 4 + ... + 4^6, ordered 3.
 
 Finite has 3 (with 5 configs), discrete has one subspace of 216 configs."""
+
+
+class OnSpaces:
+    """Tests with an argument that is the name of a space.
+
+    ``shape`` is any of them, ``large`` any but ``finite``, ``home`` is ``nested`` or one that is
+    not of ``SPACES``.
+
+    Attributes:
+        spaces: by name, as ``load_space`` takes them, with a hundred configs or more. Shipped ones
+            stay if they are named, too: ``SPACES | {"own": ...}``.
+    """
+
+    spaces: ClassVar[Mapping[str, Any]] = SPACES
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        """Read ``spaces`` of the subclass."""
+        every = sorted(self.spaces)
+        homes = [name for name in every if name == "nested" or name not in SPACES]
+        large = [name for name in every if name != "finite"]
+        names = {"shape": every, "large": large, "home": homes or every}
+        for argument in names.keys() & metafunc.fixturenames:
+            metafunc.parametrize(argument, names[argument])
+
 
 BRANCHES: dict[str, Any] = {
     "kind": {

@@ -15,7 +15,7 @@ from nasbo.history.data import Data
 from nasbo.space import Config, Space, load_space
 from nasbo.surrogates.base import Batches, FitError, Surrogate, as_batches, batches_of
 from nasbo.testing.process import end_other_process, in_another_process
-from nasbo.testing.spaces import SPACES, jenatton
+from nasbo.testing.spaces import SPACES, OnSpaces, jenatton
 
 Array = NDArray[np.float64]
 Make = Callable[[Space], Surrogate]
@@ -54,7 +54,7 @@ class SurrogateCase:
         return model
 
 
-class SurrogateContract:
+class SurrogateContract(OnSpaces):
     """Tests that a surrogate must pass.
 
     A subclass sets ``surrogate``, or has a fixture ``case`` of its own, e.g. with parameters. Means
@@ -62,6 +62,7 @@ class SurrogateContract:
 
     Attributes:
         surrogate: as ``SurrogateCase.make``.
+        spaces: as in ``OnSpaces``; most tests have their own.
     """
 
     surrogate: ClassVar[Make]
@@ -190,9 +191,8 @@ class SurrogateContract:
         assert mean.shape == (2,)
         assert float(covariance[0, 1]) == pytest.approx(float(covariance[0, 0]))
 
-    @pytest.mark.parametrize("shape", sorted(SPACES))
     def test_spaces_of_every_shape(self, case: SurrogateCase, shape: str) -> None:
-        seen = observed(load_space(SPACES[shape]), shape_score, 12)
+        seen = observed(load_space(self.spaces[shape]), shape_score, 12)
         mean, variance = numbers(case.fit(seen), batches_of(seen))
         assert mean.shape == variance.shape == (12,)
         assert mean.dtype == variance.dtype == np.float64

@@ -114,6 +114,29 @@ def failures(pytester: pytest.Pytester, contract: type, nodes: dict[str, list[st
     return {named(case) for case in cases if case.find("failure") is not None}
 
 
+def test_spaces_of_an_author_are_tried(pytester: pytest.Pytester) -> None:
+    """A method that fails in a space of one's own alone is found, and with ``SPACES`` alone not."""
+    text = """
+        from nasbo.methods.random import RandomSearch
+        from nasbo.testing import SPACES, MethodContract
+
+        class Picky(RandomSearch):
+            def propose(self, task):
+                return [] if "own" in self.space.names else super().propose(task)
+
+        class TestShipped(MethodContract):
+            method, is_blind = Picky, True
+
+        class TestOwn(MethodContract):
+            method, is_blind, spaces = Picky, True, SPACES | {"own": {"own": SPACES["flat"]["x"]}}
+    """
+    pytester.makepyfile(text)
+    done = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-k", "own or Shipped", "-rf")
+    failed = [line for line in done.outlines if line.startswith("FAILED")]
+    assert len(failed) == 3, done.outlines
+    assert all("::TestOwn::" in line and "[own]" in line for line in failed)
+
+
 def named(case: ElementTree.Element) -> str:
     """``Class::test`` without its parameters."""
     return f"{case.attrib['classname'].rpartition('.')[2]}::{case.attrib['name'].partition('[')[0]}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any, ClassVar
 
 import pytest
 
@@ -39,3 +40,15 @@ def test_a_missing_package_is_named_with_the_way_to_get_it(
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(NasboError, match=f"method '{name}' needs the package .*pip install"):
         make_method(name, load_space(SPACES["flat"]))
+
+
+class TestOwnSpace(MethodContract):
+    """An author's own space, alone."""
+
+    method = "evolution"
+    spaces: ClassVar[dict[str, Any]] = {
+        "own": {
+            "size": {"type": "int", "range": [0, 90]},
+            "kind": {"type": "choice", "range": ["a", "b"]},
+        }
+    }
