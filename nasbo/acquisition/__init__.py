@@ -11,9 +11,9 @@ ACQUISITIONS: dict[str, type[Acquisition]] = {
     "sampled_log_ei": SampledLogEI,
     "log_pi": LogPI,
     "ucb": UCB,
-    "addtree_ucb": AddTreeUCB,
     "thompson": Thompson,
 }
+"""Those that can be chosen by name alone: their classes are called without arguments."""
 
 __all__ = [
     "ACQUISITIONS",

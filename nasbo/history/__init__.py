@@ -10,6 +10,7 @@ from nasbo.history.objectives import By, Mode, Objective, Objectives
 from nasbo.history.past import Past
 from nasbo.history.records import (
     PREDICTION,
+    SCORED_BY,
     Attempt,
     Estimate,
     Measurement,
@@ -27,6 +28,7 @@ from nasbo.history.view import Snapshot, View
 __all__ = [
     "CAUSES",
     "PREDICTION",
+    "SCORED_BY",
     "Attempt",
     "By",
     "Ending",

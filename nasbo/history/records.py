@@ -23,6 +23,8 @@ Source = Literal["design", "model", "probe", "fallback", "observed"]
 State = Literal["waiting", "running", "paused", "finished", "failed"]
 PREDICTION = ("predicted", "predicted_low", "predicted_high")
 """Keys of a trial's info: the predicted value and its interval of one standard deviation."""
+SCORED_BY = "scored_by"
+"""Key of a trial's info: the key under which the value of its acquisition stands there."""
 
 
 def config_key(config: Mapping[str, Any]) -> str:
@@ -190,6 +192,15 @@ class Trial:
     def expected(self) -> float | None:
         """The mean of the estimate or, without one, the observed value."""
         return self.value if self.estimate is None else self.estimate.mean
+
+    @property
+    def acquisition(self) -> tuple[str, float] | None:
+        """Name and value of the acquisition by which it was chosen, where they are known."""
+        name = self.info.get(SCORED_BY, "log_ei")  # older journals have no name
+        value = self.info.get(name)
+        if not isinstance(value, int | float) or not math.isfinite(value):
+            return None
+        return name, value
 
     @property
     def is_comparable(self) -> bool:

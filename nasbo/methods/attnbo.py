@@ -30,7 +30,6 @@ from nasbo.surrogates.structured import MAX_ROWS, StructuredGP
 
 PRESETS = ("default", "paper")
 ATTENTION = ("on", "off")
-CHOICES = ("auto", "log_ei", "sampled_log_ei", "log_pi", "ucb", "thompson")
 DOUBT = 0.5
 """How often a model that expects no improvement is doubted. This and the next were chosen on the
 tuning half of the benchmark and on instances of `share` and `noshare` with other seeds."""
@@ -71,8 +70,7 @@ class AttnBO(SurrogateMethod):
         attention: of the default preset. ``on``: units (the parameters under one parent value,
             blocks of a network) attend to the others of their type; ``off``: each to itself
             alone, with the priors of units that have no others.
-        acquisition: ``auto`` (log-EI), ``log_ei``, ``sampled_log_ei``, ``log_pi``, ``ucb`` or
-            ``thompson``.
+        acquisition: ``auto`` (log-EI) or a name of ``nasbo.acquisition.ACQUISITIONS``.
         max_rows: of the default preset: on how many results predictions rest at most; the time of
             a decision grows with its cube.
     """
@@ -168,13 +166,14 @@ def _starts(n_subspaces: int) -> Starts:
 
 
 def _acquisition(space: Space, name: str) -> str:
-    check_choice("acquisition", name, CHOICES)
+    check_choice("acquisition", name, ("auto", *ACQUISITIONS))
     if name == "auto":
         return "log_ei" if space.n_subspaces <= MAX_VISITED_SUBSPACES else "sampled_log_ei"
-    if name == "log_ei" and not space.is_listable:
+    if not ACQUISITIONS[name].is_sampled and not space.is_listable:
+        others = ", ".join(repr(other) for other, kind in ACQUISITIONS.items() if kind.is_sampled)
         raise NasboError(
-            f"acquisition 'log_ei' visits every subspace, but there are {space.n_subspaces}: "
-            "use 'auto', 'sampled_log_ei' or 'thompson'"
+            f"acquisition {name!r} visits every subspace, but there are {space.n_subspaces}: "
+            f"use 'auto' or one of {others}"
         )
     return name
 

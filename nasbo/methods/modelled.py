@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from nasbo.acquisition import Acquisition, Avoided, Chooser, Found, SampledLogEI
-from nasbo.history import PREDICTION, Trial, View
+from nasbo.acquisition import Acquisition, Avoided, Chooser, Found, LogEI, SampledLogEI
+from nasbo.history import PREDICTION, SCORED_BY, Trial, View
 from nasbo.history.data import Data
 from nasbo.methods.base import Method, Suggestion, Task
 from nasbo.methods.estimates import estimate_tried, told_first
@@ -117,8 +117,9 @@ def describe(
         mean, variance = surrogate.posterior(found.subspace, torch.from_numpy(found.x[None]))
     z, sd = float(mean), float(variance.sqrt())
     ends = [surrogate.scale.to_score(z + k * sd) for k in (0, -1, 1)]
-    thought = {acquisition.name: found.score, **dict(zip(PREDICTION, ends, strict=True))}
-    if acquisition.name == "log_ei" and found.score < NOTHING:
+    thought = {SCORED_BY: acquisition.name, acquisition.name: found.score}
+    thought |= dict(zip(PREDICTION, ends, strict=True))
+    if isinstance(acquisition, LogEI) and found.score < NOTHING:
         thought["expects_nothing"] = True
     return Suggestion(found.config, "model", info | thought)
 

@@ -74,10 +74,11 @@ def _suggested(trial: Trial) -> str:
     value, low, high = (_number(one) if is_finite(one) else "" for one in told)
     if value and low and high:
         words += f", predicted {value} ({low} to {high})"
-    scores = [f"{key} {_number(trial.info[key])}" for key in ("log_ei", "log_pi", "ucb", "draw")
-              if is_finite(trial.info.get(key))]  # fmt: skip
+    if trial.acquisition:
+        name, score = trial.acquisition
+        words += f", {name} {_number(score)}"
     reason = trial.info.get("reason")
-    return ", ".join([words, *scores, *([str(reason)] if reason else [])])
+    return f"{words}, {reason}" if reason else words
 
 
 def _result(sweep: SweepFolder, trial: Trial, prediction: tuple[float, float, float]) -> str:

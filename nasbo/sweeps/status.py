@@ -50,8 +50,16 @@ def expects_nothing(history: History) -> list[str]:
     """Subspaces in which the method saw no improvement when it last decided."""
     last = max((trial.round for trial in history.suggested), default=-1)
     trials = [trial for trial in history.suggested if trial.round == last]
-    hopeless = (trial for trial in trials if trial.info.get("expects_nothing"))
-    return [f"{history.subspace(t).id} (log-EI {t.info['log_ei']:.4g})" for t in hopeless]
+    hopeless = [trial for trial in trials if trial.info.get("expects_nothing")]
+    return [history.subspace(trial).id + _acquisition(trial) for trial in hopeless]
+
+
+def _acquisition(trial: Trial) -> str:
+    if trial.acquisition is None:
+        return ""
+    name, value = trial.acquisition
+    words = f"log-{name[4:].upper()}" if name.startswith("log_") else name
+    return f" ({words} {value:.4g})"
 
 
 def _best(trial: Trial, history: History) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,10 +13,11 @@ import numpy as np
 import pytest
 import torch
 
+from nasbo.acquisition import ACQUISITIONS, Pointwise
 from nasbo.errors import NasboError
 from nasbo.history import config_key
 from nasbo.methods.attnbo import AttnBO
-from nasbo.methods.base import Task
+from nasbo.methods.base import Suggestion, Task
 from nasbo.search import Search
 from nasbo.space import Config, load_space
 from nasbo.surrogates.attention import AttentionGP
@@ -63,6 +65,27 @@ def test_bad_options_name_the_known_ones(options: dict[str, Any], text: str) -> 
 def test_visiting_every_one_of_too_many_subspaces_is_refused() -> None:
     with pytest.raises(NasboError, match="21760"):
         AttnBO(load_space("nas_cifar10_conditional"), acquisition="log_ei")
+
+
+class Greedy(Pointwise):
+    """The posterior mean, in all subspaces."""
+
+    name = "greedy"
+    is_sampled = False
+
+    def score(self, mean: torch.Tensor, variance: torch.Tensor) -> torch.Tensor:
+        return mean
+
+
+def test_an_acquisition_of_the_registry_can_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(ACQUISITIONS, "greedy", Greedy)
+    with pytest.raises(NasboError, match=r"one of auto, .*, greedy, got 'greed'"):
+        AttnBO(load_space("simulation"), acquisition="greed")
+    with pytest.raises(NasboError, match=r"'greedy' visits every .*'auto' or one of 'sampled_log_"):
+        AttnBO(load_space("nas_cifar10_conditional"), acquisition="greedy")
+    (trial,) = after_design(acquisition="greedy").ask(1)
+    assert (trial.source, trial.info["acquisition"]) == ("model", "greedy")
+    assert trial.acquisition == ("greedy", trial.info["greedy"])
 
 
 def test_options_reach_the_surrogates() -> None:
@@ -231,11 +254,12 @@ def test_a_batch_has_no_near_twins(name: str) -> None:
     assert min(np.diff(sorted(batch))) >= 0.02
 
 
-def test_a_hopeless_subspace_is_said_to_be_one() -> None:
+@pytest.mark.parametrize("acquisition", ["auto", "log_pi"])
+def test_a_hopeless_subspace_is_said_to_be_one(acquisition: str) -> None:
     unit = {"type": "float", "range": [0, 1]}
     submodule = {"a": {"x": unit}, "b": {"y": unit}}
     kind = {"type": "choice", "range": ["a", "b"], "submodule": submodule}
-    search = Search({"kind": kind}, seed=0)
+    search = Search({"kind": kind}, seed=0, acquisition=acquisition)
     for _ in range(3):
         for trial in search.ask(2):
             x = trial.config.get("x")
@@ -243,4 +267,13 @@ def test_a_hopeless_subspace_is_said_to_be_one() -> None:
     for trial in search.ask(2):
         hopeless = trial.config["kind"] == "b"
         assert trial.info.get("expects_nothing", False) == hopeless
-    assert [text.split()[0] for text in expects_nothing(search.history)] == ["kind=b"]
+    (words,) = expects_nothing(search.history)
+    name = "log-PI" if acquisition == "log_pi" else "log-EI"
+    assert re.fullmatch(rf"kind=b \({name} -\d\S+\)", words), words
+
+
+def test_a_method_without_acquisition_can_expect_nothing() -> None:
+    search = Search("svm", "random", seed=0)
+    config = search.space.sample(np.random.default_rng(0))
+    (trial,) = search.add_round([Suggestion(config, "model", {"expects_nothing": True})], 1.0)
+    assert expects_nothing(search.history) == [search.history.subspace(trial).id]

@@ -10,7 +10,8 @@ import pytest
 from rich.console import Console, RenderableType
 
 from nasbo.errors import NasboError
-from nasbo.report.why import describe_why
+from nasbo.history import Trial
+from nasbo.report.why import _suggested, describe_why
 from nasbo.search import Search
 from nasbo.storage.mirror import JOURNAL_FILE
 from nasbo.sweeps.folder import SweepFolder, create_folder
@@ -38,6 +39,21 @@ def test_a_finished_trial(folder: Path) -> None:
     assert "what speaks for it and against it" in shown
     assert re.search(r"\d (better|worse)", shown)
     assert "more parameters, none with more than" in shown
+
+
+@pytest.mark.parametrize(
+    ("info", "words"),
+    [
+        ({"log_ei": -1.5}, "model, log_ei -1.5"),
+        ({"log_ei": None}, "model"),
+        ({"scored_by": "own", "own": 2.5, "reason": "why not"}, "model, own 2.5, why not"),
+        ({"scored_by": "own", "own": None, "predicted": 1.0}, "model"),
+    ],
+)
+def test_the_acquisition_is_named_and_older_journals_have_log_ei(
+    info: dict[str, object], words: str
+) -> None:
+    assert _suggested(Trial(0, {}, 0, "model", -1, info)) == words
 
 
 def test_a_failed_and_an_open_trial(tmp_path: Path) -> None:
