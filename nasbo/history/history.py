@@ -15,6 +15,7 @@ from nasbo.history import events as ev
 from nasbo.history.endings import Ending
 from nasbo.history.estimates import Estimates
 from nasbo.history.growing import GrowingRun, GrowingTrial
+from nasbo.history.journal import without_collection
 from nasbo.history.objectives import Mode, Objectives
 from nasbo.history.past import Past
 from nasbo.history.records import (
@@ -361,6 +362,7 @@ def check_settings(event: ev.Settings, history: History) -> None:
 def replay(space: Space, objectives: Objectives | Mode, lines: Iterable[ev.Line]) -> History:
     """The history that the lines of a journal tell."""
     history, decode = History(space, objectives), ev.Decoder()
-    for line in lines:
-        history.apply(decode(line))
+    with without_collection():
+        for line in lines:
+            history.apply(decode(line))
     return history

@@ -9,11 +9,14 @@ them tells how many lines there are, and an incomplete transaction at the end co
 from __future__ import annotations
 
 import fcntl
+import gc
 import json
 import os
 import socket
 import time
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +51,8 @@ class Journal:
             raise
 
     def _open(self) -> None:
-        self.events, self._size, self._crc = _read(self.path)
+        with without_collection():
+            self.events, self._size, self._crc = _read(self.path)
         self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o600)
         os.ftruncate(self._file, self._size)
         os.lseek(self._file, 0, os.SEEK_END)
@@ -105,6 +109,18 @@ class Journal:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+@contextmanager
+def without_collection() -> Iterator[None]:
+    """Pauses the search for reference cycles, which doubles the time to read a long journal."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def read_events(path: str | os.PathLike[str]) -> list[Event]:

@@ -29,7 +29,7 @@ from nasbo.history import (
 )
 from nasbo.history import events as ev
 from nasbo.history.estimates import take_estimates
-from nasbo.history.journal import Journal
+from nasbo.history.journal import Journal, without_collection
 from nasbo.methods import Suggestion, make_method
 from nasbo.methods.feasible import first_allowed
 from nasbo.space import Config, Space, load_space
@@ -91,10 +91,11 @@ class Search:
 
     def _begin(self, past: Sequence[ev.Event]) -> None:
         try:
-            if self.journal is not None:
-                past = list(map(ev.Decoder(), self.journal.events))
-            for item in past:
-                self._apply(item)
+            with without_collection():
+                if self.journal is not None:
+                    past = list(map(ev.Decoder(), self.journal.events))
+                for item in past:
+                    self._apply(item)
             if self.history.settings is not None:
                 self._check_settings(self.history.settings)
         except BaseException:
