@@ -4,6 +4,7 @@ from nasbo.acquisition.base import Acquisition, Pointwise, Score
 from nasbo.acquisition.bounds import UCB, AddTreeUCB
 from nasbo.acquisition.choose import MAX_VISITED_SUBSPACES, Avoided, Chooser, Found
 from nasbo.acquisition.improvement import LogEI, LogPI, SampledLogEI
+from nasbo.acquisition.promise import ByPromise
 from nasbo.acquisition.thompson import Thompson
 
 ACQUISITIONS: dict[str, type[Acquisition]] = {
@@ -22,6 +23,7 @@ __all__ = [
     "Acquisition",
     "AddTreeUCB",
     "Avoided",
+    "ByPromise",
     "Chooser",
     "Found",
     "LogEI",

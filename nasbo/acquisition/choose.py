@@ -110,7 +110,7 @@ class Chooser:
         chosen: list[Found] = []
         avoided = self.avoided.copy()
         while len(chosen) < n:
-            found = self._pass(acquisition, surrogate, avoided, n - len(chosen))
+            found = self.find_more(acquisition, surrogate, avoided, chosen, n)
             if not found:
                 break
             chosen += found
@@ -122,10 +122,39 @@ class Chooser:
                 )
         return chosen
 
-    def _pass(
-        self, acquisition: Acquisition, surrogate: Surrogate, avoided: Avoided, n: int
+    def find_more(
+        self,
+        acquisition: Acquisition,
+        surrogate: Surrogate,
+        avoided: Avoided,
+        chosen: Sequence[Found],
+        n: int,
     ) -> list[Found]:
-        subspaces = self.visited(acquisition, surrogate, n)
+        """Further configs of a batch, under a surrogate to which the chosen ones are running.
+
+        Args:
+            acquisition: prepared.
+            surrogate: fitted, with the chosen configs as pending.
+            avoided: what is not to be suggested, with the chosen configs.
+            chosen: the configs of the batch so far.
+            n: size of the batch.
+
+        Returns:
+            At most ``n - len(chosen)`` configs, best first; none where no others were found.
+        """
+        n_left = n - len(chosen)
+        subspaces = self.visited(acquisition, surrogate, n_left)
+        return self.best_of(subspaces, acquisition, surrogate, avoided, n_left)
+
+    def best_of(
+        self,
+        subspaces: Sequence[Subspace],
+        acquisition: Acquisition,
+        surrogate: Surrogate,
+        avoided: Avoided,
+        n: int,
+    ) -> list[Found]:
+        """At most ``n`` of the best configs of each of the subspaces, best first."""
         if isinstance(acquisition, Thompson):
             return self._by_draws(acquisition, surrogate, subspaces, avoided, n)
         rows = self.starts(len(subspaces)).draw(subspaces, self.data, self.rng)

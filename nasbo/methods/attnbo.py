@@ -9,6 +9,7 @@ from nasbo.acquisition import (
     ACQUISITIONS,
     MAX_VISITED_SUBSPACES,
     Acquisition,
+    ByPromise,
     Chooser,
     Found,
     LogEI,
@@ -17,7 +18,7 @@ from nasbo.acquisition.starts import Starts
 from nasbo.acquisition.wider import Wider
 from nasbo.errors import NasboError
 from nasbo.gp.encoder import EMBEDDINGS, POOLINGS, Embedding, EncoderShape, Pooling
-from nasbo.history import View
+from nasbo.history import Trial, View
 from nasbo.methods.attention import token_maps, unit_maps
 from nasbo.methods.base import Task
 from nasbo.methods.explanation import AttentionMap
@@ -30,6 +31,10 @@ from nasbo.surrogates.structured import MAX_ROWS, StructuredGP
 
 PRESETS = ("default", "paper")
 ATTENTION = ("on", "off")
+PLACES = ("equal", "promise")
+PATIENCE = 4
+"""With places by promise, a subspace is owed one after so many times as many trials as there are
+subspaces without it: four rounds of one config per subspace, whatever the size of a round."""
 DOUBT = 0.5
 """How often a model that expects no improvement is doubted. This and the next were chosen on the
 tuning half of the benchmark and on instances of `share` and `noshare` with other seeds."""
@@ -71,6 +76,9 @@ class AttnBO(SurrogateMethod):
             blocks of a network) attend to the others of their type; ``off``: each to itself
             alone, with the priors of units that have no others.
         acquisition: ``auto`` (log-EI) or a name of ``nasbo.acquisition.ACQUISITIONS``.
+        places: of a batch. ``equal``: one for each subspace, best first; ``promise``: one after the
+            other to the most promising subspace, but a subspace that has had none for long
+            (``PATIENCE``) gets one.
         max_rows: of the default preset: on how many results predictions rest at most; the time of
             a decision grows with its cube.
     """
@@ -86,6 +94,7 @@ class AttnBO(SurrogateMethod):
         pooling: str = "mean",
         attention: str | bool = "on",
         acquisition: str = "auto",
+        places: str = "equal",
         max_rows: int = MAX_ROWS,
     ) -> None:
         super().__init__(space, seed)
@@ -94,8 +103,9 @@ class AttnBO(SurrogateMethod):
         check_choice("embedding", embedding, EMBEDDINGS)
         check_choice("pooling", pooling, POOLINGS)
         check_choice("attention", attention, ATTENTION)
+        check_choice("places", places, PLACES)
         check_count("max_rows", max_rows)
-        self.preset = preset
+        self.preset, self.places = preset, places
         self.acquisition = _acquisition(space, acquisition)
         self._settings = AttentionSettings(
             EncoderShape(embedding=cast(Embedding, embedding), pooling=cast(Pooling, pooling)),
@@ -127,12 +137,17 @@ class AttnBO(SurrogateMethod):
         return ACQUISITIONS[self.acquisition]()
 
     def make_chooser(self, task: Task) -> Chooser:
-        return Chooser(self.space, task.data, task.rng, avoided(task), N_PROMISING, _starts)
+        known = (self.space, task.data, task.rng, avoided(task), N_PROMISING, _starts)
+        if self.places == "equal":
+            return Chooser(*known)
+        return ByPromise(*known, owed=_starved(self.space, task.suggested))
 
     def choose(
         self, acquisition: Acquisition, surrogate: Surrogate, chooser: Chooser, task: Task
     ) -> tuple[list[Found], dict[str, Any]]:
         info: dict[str, Any] = {"acquisition": self.acquisition, "preset": self.preset}
+        if self.places != "equal":
+            info["places"] = self.places
         if not isinstance(acquisition, LogEI):
             return chooser.choose(acquisition, surrogate, task.n), info
         if self._width > 1.0:
@@ -152,6 +167,15 @@ class AttnBO(SurrogateMethod):
         """Half of the times that no config of a batch promises anything."""
         is_sated = bool(found) and all(one.score < NOTHING for one in found)
         return self.preset != "paper" and is_sated and task.rng.random() < DOUBT
+
+
+def _starved(space: Space, suggested: list[Trial]) -> list[int]:
+    """Numbers of the subspaces that none of the last trials belongs to, once there are so many."""
+    n_trials = PATIENCE * space.n_subspaces
+    if len(suggested) < n_trials:
+        return []
+    served = {trial.subspace for trial in suggested[-n_trials:]}
+    return [index for index in range(space.n_subspaces) if index not in served]
 
 
 def _width(space: Space) -> float:

@@ -64,6 +64,8 @@ class Task:
         n: how many configs are wanted.
         rng: random numbers of this suggestion; a function of the seed and the count so far.
         torch_seed: the same for torch.
+        suggested: all trials of the search itself, however they ended, in the order of their
+            numbers.
     """
 
     space: Space
@@ -73,6 +75,7 @@ class Task:
     n: int
     rng: Generator
     torch_seed: int
+    suggested: list[Trial] = field(default_factory=list)
 
     @classmethod
     def empty(cls, space: Space, seed: int) -> Task:
@@ -145,7 +148,9 @@ class Method(ABC):
         untold = [trial.config for trial in history.trials if trial.id not in told]
         pending = untold + [s.config for s in chosen]
         torch_seed = int(rng.integers(2**31))
-        task = Task(self.space, rows, pending, taken.copy(), missing, rng, torch_seed)
+        known = taken.copy()
+        suggested = history.suggested
+        task = Task(self.space, rows, pending, known, missing, rng, torch_seed, suggested)
         reason = "fewer than two results so far"
         if len(rows) >= 2:
             proposed, reason = self._try_to_propose(task)
