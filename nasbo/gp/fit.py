@@ -18,6 +18,7 @@ from torch import Tensor
 
 from nasbo.gp.conditioning import FitError
 from nasbo.gp.priors import NOISY, Priors
+from nasbo.gp.repeats import Repeats
 
 Array = NDArray[np.float64]
 Loss = Callable[[Array], tuple[float, Array]]
@@ -37,19 +38,25 @@ FAILED = 1e6
 
 
 class NegativeLogPosterior(ABC):
-    """-log p(z | theta) - log p(theta); the subclass has the likelihood.
+    """-log p(z | theta) - log p(theta); the subclass has the likelihood of the scores.
+
+    Where scores are means of several values, the deviations of these have a likelihood, too.
+
+    Attributes:
+        shares: noise variance of each score as a part of that of one value, shape (n,).
 
     Args:
         priors: Gaussian priors of the hyperparameters.
         noise: index of the log noise variance among them.
-        n: number of scores.
+        repeats: those of the n scores.
     """
 
     jitter = JITTER
 
-    def __init__(self, priors: Priors, noise: int, n: int) -> None:
+    def __init__(self, priors: Priors, noise: int, repeats: Repeats) -> None:
         self._means, self._sds, self.noise = np.array(priors.means), np.array(priors.sds), noise
-        self._constant = 0.5 * n * math.log(2 * math.pi)
+        self._constant = 0.5 * len(repeats) * math.log(2 * math.pi)
+        self.repeats, self.shares = repeats, 1.0 / repeats.n_values
 
     def __call__(self, theta: Array) -> tuple[float, Array]:
         """Value and gradient, shape (p,), at ``theta``; ``FAILED`` where it has no value."""
@@ -58,7 +65,9 @@ class NegativeLogPosterior(ABC):
             value, by_noise = self.likelihood(theta, variance + self.jitter, gradient)
         except FitError:
             return FAILED, np.zeros_like(theta)
-        gradient[self.noise] += variance * by_noise
+        within, within_by_noise = self.repeats.likelihood(variance + self.jitter)
+        value += within
+        gradient[self.noise] += variance * (by_noise + within_by_noise)
         away = (theta - self._means) / self._sds
         value += self._constant + 0.5 * float(away @ away)
         return float(value), gradient + (theta - self._means) / self._sds**2
@@ -74,7 +83,7 @@ class NegativeLogPosterior(ABC):
 
         Args:
             theta: hyperparameters, shape (p,).
-            noise: variance, with the jitter.
+            noise: variance of one value, with the jitter; that of a score is its share of it.
             gradient: shape (p,); what does not come through the noise is added here.
 
         Raises:
@@ -91,18 +100,20 @@ class DenseEvidence(NegativeLogPosterior):
     Args:
         gram: the kernel matrix as a function of the hyperparameters.
         z: standardised scores, shape (n,).
-        priors, noise: as in the base class.
+        priors, noise, repeats: as in the base class; one value for each score if not given.
     """
 
-    def __init__(self, gram: Gram, z: Tensor, priors: Priors, noise: int) -> None:
-        super().__init__(priors, noise, len(z))
+    def __init__(
+        self, gram: Gram, z: Tensor, priors: Priors, noise: int, repeats: Repeats | None = None
+    ) -> None:
+        super().__init__(priors, noise, Repeats.none(len(z)) if repeats is None else repeats)
         self._gram, self._z = gram, z
+        self._noises = torch.from_numpy(self.shares)
 
     def likelihood(self, theta: Array, noise: float, gradient: Array) -> tuple[float, float]:
         leaf = torch.from_numpy(np.array(theta)).requires_grad_()
         K = self._gram(leaf)
-        eye = torch.eye(len(K), dtype=K.dtype)
-        factor, failed = torch.linalg.cholesky_ex(K.detach() + noise * eye)
+        factor, failed = torch.linalg.cholesky_ex(K.detach() + noise * self._noises.diag())
         if int(failed) or not bool(torch.isfinite(factor).all()):
             raise FitError("the kernel matrix must be positive definite")
         inverse = torch.cholesky_inverse(factor)
@@ -112,7 +123,7 @@ class DenseEvidence(NegativeLogPosterior):
             (slope,) = torch.autograd.grad(K, leaf, by_kernel)
             gradient += slope.numpy()
         value = 0.5 * float(self._z @ alpha) + float(factor.diagonal().log().sum())
-        return value, float(by_kernel.trace())
+        return value, float((by_kernel * self._noises).trace())
 
 
 def find_map(loss: NegativeLogPosterior, priors: Priors) -> Array:
@@ -120,14 +131,17 @@ def find_map(loss: NegativeLogPosterior, priors: Priors) -> Array:
 
     Results without noise and results that are mostly noise are two maxima: where the noise is
     small, the loss hardly changes with it. So the search starts at the prior means, and there
-    with much noise, too.
+    with much noise, too. Where repeats show a noise, the first start has no less than that: far
+    below it the loss is so steep that a search goes astray.
 
     Raises:
         FitError: the loss is not finite anywhere on the way.
     """
-    noisy = np.array(priors.means)
+    quiet, noisy = np.array(priors.means), np.array(priors.means)
+    if shown := loss.repeats.variance:
+        quiet[loss.noise] = max(quiet[loss.noise], math.log(shown))
     noisy[loss.noise] = NOISY
-    ends = [minimise(loss, priors, start) for start in (None, noisy)]
+    ends = [minimise(loss, priors, start) for start in (quiet, noisy)]
     return min(ends, key=loss.value)
 
 

@@ -23,6 +23,7 @@ from nasbo.gp.conditioning import FitError
 from nasbo.gp.fit import NegativeLogPosterior, cholesky, inverse_of
 from nasbo.gp.kernels import Matern
 from nasbo.gp.priors import Priors
+from nasbo.gp.repeats import Repeats
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -140,13 +141,20 @@ class PairEvidence(NegativeLogPosterior):
     Args:
         terms: which sum up to the kernel matrix.
         y: standardised scores, shape (n,).
-        priors, noise: as in the base class.
+        priors, noise, repeats: as in the base class; one value for each score if not given.
     """
 
     jitter = 1e-8
 
-    def __init__(self, terms: Sequence[PairTerm], y: Array, priors: Priors, noise: int) -> None:
-        super().__init__(priors, noise, len(y))
+    def __init__(
+        self,
+        terms: Sequence[PairTerm],
+        y: Array,
+        priors: Priors,
+        noise: int,
+        repeats: Repeats | None = None,
+    ) -> None:
+        super().__init__(priors, noise, Repeats.none(len(y)) if repeats is None else repeats)
         self._y = y
         compressed = [term.compress() for term in terms]
         self._terms = [term for term, _ in compressed]
@@ -165,7 +173,7 @@ class PairEvidence(NegativeLogPosterior):
         parts = [term.evaluate(theta) for term in self._terms]
         K = (self._incidence @ np.concatenate([values for values, _ in parts])).reshape(n, n)
         K = np.triu(K) + np.triu(K, 1).T
-        K[np.diag_indices(n)] += noise
+        K[np.diag_indices(n)] += noise * self.shares
         factor = _factor(K)
         inverse = inverse_of(factor)
         alpha = inverse @ y
@@ -174,7 +182,7 @@ class PairEvidence(NegativeLogPosterior):
         for cut, (_, pull) in zip(self._slices, parts, strict=True):
             pull(per_value[cut], gradient)
         value = 0.5 * y @ alpha + np.log(factor.diagonal()).sum()
-        return float(value), float(np.trace(outer))
+        return float(value), float(np.trace(outer * self.shares))
 
 
 def _factor(K: Array) -> Array:

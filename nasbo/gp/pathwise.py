@@ -18,12 +18,18 @@ N_WAVES = 256
 
 
 class DrawableGP(Protocol):
-    """A GP with a Matérn-5/2 kernel; ``noise`` is the index of its log noise variance."""
+    """A GP with a Matérn-5/2 kernel.
+
+    Attributes:
+        noise: index of the log noise variance.
+        n_values: how many values each score that it is conditioned on is the mean of, shape (n,).
+    """
 
     map: ParameterFeatures
     kernel: ARDKernel
     theta: Tensor
     noise: int
+    n_values: Tensor
 
     @property
     def seen(self) -> tuple[Tensor, Conditioned] | None:
@@ -67,6 +73,7 @@ class PosteriorDraw:
             return None
         seen, conditioned = self._model.seen
         noise_sd = float((0.5 * self._model.theta[self._model.noise]).exp())
-        noise = torch.from_numpy(rng.standard_normal(len(conditioned.y))) * noise_sd
+        noise_sds = noise_sd / self._model.n_values.sqrt()
+        noise = torch.from_numpy(rng.standard_normal(len(conditioned.y))) * noise_sds
         away = conditioned.y - self._prior(seen) - noise
         return seen, torch.cholesky_solve(away[:, None], conditioned.factor)[:, 0]

@@ -41,6 +41,17 @@ class Scale:
         y = self.mean + self.sd * z
         return y if self.shift is None else self.shift - math.exp(min(-y, 700.0))
 
+    def from_score(self, y: Array) -> Array:
+        """Scores on the model's scale, shape (n,); terrible ones are not raised."""
+        straight = y if self.shift is None else -np.log(self.shift - y)
+        scaled: Array = (straight - self.mean) / self.sd
+        return scaled
+
+    def slope(self, y: Array) -> Array:
+        """Derivative of the model's scale by the score, at scores, shape (n,)."""
+        slope: Array = np.ones_like(y) if self.shift is None else 1.0 / (self.shift - y)
+        return slope / self.sd
+
 
 def model_scale(y: Array, n_design: int, is_straightened: bool = True) -> tuple[Array, Scale]:
     """Scores as a model takes them, shape (n,), and the way back."""

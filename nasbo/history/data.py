@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -30,6 +31,9 @@ class Data:
             there are none.
         step: how far each row was trained, as a part of a full training, shape (n,).
         task: 0 for rows of this search, 1, 2, ... for those of past ones, shape (n,).
+        n_values: how many trainings each row's score is the mean of, shape (n,); ones by default.
+        spread: sum of squared deviations of these trainings' scores of the first objective from
+            their mean, shape (n,); zeros by default.
     """
 
     space: Space
@@ -40,6 +44,8 @@ class Data:
     allows: Allows | None = None
     step: Array = field(default_factory=lambda: np.zeros(0))
     task: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    n_values: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    spread: Array = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
         n, y = len(self.y), np.asarray(self.y, dtype=np.float64)
@@ -48,6 +54,10 @@ class Data:
             object.__setattr__(self, "step", np.ones(n))
         if len(self.task) != n:
             object.__setattr__(self, "task", np.zeros(n, dtype=np.intp))
+        if len(self.n_values) != n:
+            object.__setattr__(self, "n_values", np.ones(n, dtype=np.intp))
+        if len(self.spread) != n:
+            object.__setattr__(self, "spread", np.zeros(n))
 
     @staticmethod
     def of_trials(
@@ -56,6 +66,7 @@ class Data:
         """The rows of trials with their scores, as ``History.rows`` gives them."""
         is_design = (trial.source in ("design", "observed") for trial, _ in rows)
         subspaces = [space.subspace(trial.subspace) for trial, _ in rows]
+        values = [_own_values(trial) for trial, _ in rows]
         return Data(
             space=space,
             subspaces=subspaces,
@@ -63,6 +74,8 @@ class Data:
             y=np.array([score for _, score in rows], dtype=np.float64),
             n_design=sum(1 for _ in itertools.takewhile(bool, is_design)),
             allows=allows,
+            n_values=np.array([max(1, len(some)) for some in values], dtype=np.intp),
+            spread=np.array([_spread(some) for some in values], dtype=np.float64),
         )
 
     def __len__(self) -> int:
@@ -85,4 +98,20 @@ class Data:
             n_design=sum(row < self.n_design for row in at),
             step=self.step[at],
             task=self.task[at],
+            n_values=self.n_values[at],
+            spread=self.spread[at],
         )
+
+
+def _own_values(trial: Trial) -> tuple[float, ...]:
+    """The values of a trial's own trainings, if its score is their mean.
+
+    A twin has none: its trainings are counted at the other trial.
+    """
+    is_mean = trial.twin is None and trial.value is not None and math.isfinite(trial.value)
+    return trial.values if is_mean else ()
+
+
+def _spread(values: Sequence[float]) -> float:
+    """Sum of squared deviations from the mean; the same for values and for scores."""
+    return float(np.square(np.array(values) - np.mean(values)).sum()) if len(values) > 1 else 0.0

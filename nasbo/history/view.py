@@ -181,7 +181,8 @@ class View:
     def rows(self) -> list[tuple[Trial, float]]:
         """What surrogates learn from: (trial, score) in the order of the trial numbers.
 
-        Finished trials count with the mean of their values, those whose ending teaches the worst
+        Finished trials count with the mean of their values (``Data`` adds how many these are and
+        how far they lie apart), those whose ending teaches the worst
         with the worst score seen; all other endings say nothing.
         """
         known: list[tuple[Trial, float | None]] = []

@@ -46,7 +46,8 @@ class AttentionGP(ExactGP):
     Embeddings, encoder, lengthscale and noise are trained jointly by the marginal likelihood. The
     paper is silent on these: numbers enter in the unit cube, choices as index / (k - 1), scores
     are standardised, and the kernel has no output scale. The encoder computes in float32, the GP
-    in float64. Each fit starts from new weights, drawn from ``seed``.
+    in float64. Each fit starts from new weights, drawn from ``seed``. It is trained as in the
+    paper, with one noise for all scores; means of several values have less when it is conditioned.
     """
 
     def __init__(

@@ -16,6 +16,7 @@ from nasbo.gp.conditioning import Conditioned, FitError
 from nasbo.gp.fit import JITTER, MAX_FIT_ROWS, DenseEvidence, find_map, thinned
 from nasbo.gp.kernels import ARDKernel
 from nasbo.gp.priors import NOISE, Priors
+from nasbo.gp.repeats import Repeats
 from nasbo.gp.rows import Batches, as_batches, batches_of, joined
 from nasbo.gp.transform import Scale, model_scale
 from nasbo.history.data import Data
@@ -85,9 +86,16 @@ class Surrogate(Protocol):
 
 
 class GP(Surrogate):
-    """A GP on standardised scores; ``is_straightened`` says whether skewed ones are transformed."""
+    """A GP on standardised scores.
+
+    Attributes:
+        is_straightened: whether skewed scores are transformed.
+        repeats: those of the rows that it learns from or is conditioned on; ``None`` where each
+            score is one value.
+    """
 
     is_straightened = False
+    repeats: Repeats | None = None
     _data: tuple[list[Subspace], list[Array], Tensor]
 
     def fit(self, data: Data) -> None:
@@ -95,6 +103,7 @@ class GP(Surrogate):
         if len(y) < 2 or not np.isfinite(y).all():
             raise FitError(f"at least two finite scores must be given, got {y!r}")
         z, self.scale = model_scale(y, data.n_design, self.is_straightened)
+        self.repeats = Repeats.of_data(data, z, self.scale)
         self.learn(list(data.subspaces), list(data.x), torch.from_numpy(z))
         with torch.no_grad():
             self._means = self.means_of(batches_of(data))
@@ -106,6 +115,15 @@ class GP(Surrogate):
     @abstractmethod
     def condition(self, subspaces: list[Subspace], x: list[Array], z: Tensor) -> None:
         """Take in rows and scores, shape (n,), under the present hyperparameters."""
+
+    def repeats_of(self, n: int) -> Repeats:
+        """The repeats of ``n`` rows: none if these are not as many as the repeats belong to.
+
+        A copy of a fitted model may be conditioned on other rows, of which no repeats are known.
+        """
+        if self.repeats is None or len(self.repeats) != n:
+            return Repeats.none(n)
+        return self.repeats
 
     def means_of(self, observed: Batches) -> Tensor:
         """Posterior means of the observed rows, shape (n,)."""
@@ -122,12 +140,19 @@ class GP(Surrogate):
         seen, rows, z = self._data
         with torch.no_grad():
             mean, _ = self.posteriors(as_batches(subspaces, x))
+        extended.repeats = self.repeats_of(len(z)).extended(len(mean))
         extended.condition([*seen, *subspaces], [*rows, *x], torch.cat([z, mean]))
         return extended
 
 
 class ExactGP(GP):
-    """A zero-mean GP with one kernel matrix over all rows, in float64."""
+    """A zero-mean GP with one kernel matrix over all rows, in float64.
+
+    Attributes:
+        n_values: how many values each score that it is conditioned on is the mean of, shape (n,).
+    """
+
+    n_values: Tensor
 
     @abstractmethod
     def features(self, batches: Batches) -> Any:
@@ -143,25 +168,33 @@ class ExactGP(GP):
 
     @abstractmethod
     def noise_variance(self) -> Tensor:
-        """Variance of the noise, a scalar."""
+        """Variance of the noise of one value, a scalar."""
 
     def correlations(self, subspace: Subspace, x: Tensor, others: Batches) -> Tensor | None:
         one, rows = self.features([(subspace, x)]), self.features(others)
         scale = (self.variance(one) * self.variance(rows)).sqrt()
         return self.covariance(one, rows)[0] / scale
 
-    def noisy(self, K: Tensor) -> Tensor:
-        """A kernel matrix, shape (n, n), with the noise on its diagonal."""
-        return K + self.noise_variance() * torch.eye(len(K), dtype=K.dtype)
+    def noisy(self, K: Tensor, n_values: Tensor) -> Tensor:
+        """A kernel matrix, shape (n, n), with the noise of means of so many values, shape (n,)."""
+        return K + self.noise_variance() * n_values.reciprocal().diag()
 
     def condition(self, subspaces: list[Subspace], x: list[Array], z: Tensor) -> None:
         self.condition_on(self.features(as_batches(subspaces, x)), z)
 
-    def condition_on(self, rows: Any, z: Tensor) -> None:
-        """Take in the features and scores, shape (n,), of all rows."""
+    def condition_on(self, rows: Any, z: Tensor, repeats: Repeats | None = None) -> None:
+        """Take in the features and scores, shape (n,), of all rows.
+
+        Args:
+            rows: features.
+            z: scores.
+            repeats: of these rows; those of the model if not given.
+        """
+        repeats = self.repeats_of(len(z)) if repeats is None else repeats
         with torch.no_grad():
-            self._seen = rows
-            self._conditioned = Conditioned.on(self.noisy(self.covariance(rows, rows)), z)
+            self._seen, self.n_values = rows, torch.from_numpy(repeats.n_values)
+            K = self.noisy(self.covariance(rows, rows), self.n_values)
+            self._conditioned = Conditioned.on(K, z)
 
     def posteriors(self, batches: Batches) -> tuple[Tensor, Tensor]:
         rows = self.features(batches)
@@ -179,8 +212,10 @@ class ExactGP(GP):
         extended = copy.copy(self)
         with torch.no_grad():
             rows = self.features(as_batches(subspaces, x))
-            cross, K = self.covariance(rows, self._seen), self.noisy(self.covariance(rows, rows))
+            cross, once = self.covariance(rows, self._seen), self.n_values.new_ones(len(x))
+            K = self.noisy(self.covariance(rows, rows), once)
             extended._conditioned = self._conditioned.extended(cross, K)
+            extended.n_values = torch.cat([self.n_values, once])
             extended._seen = joined(self._seen, rows)
         return extended
 
@@ -228,7 +263,7 @@ class KernelGP(ExactGP):
         """The density of the hyperparameters given rows and scores, shape (n,)."""
         chosen = thinned(z.numpy(), MAX_FIT_ROWS)
         rows = self.features(as_batches([subspaces[i] for i in chosen], [x[i] for i in chosen]))
-        some = z[torch.from_numpy(chosen)]
+        some, repeats = z[torch.from_numpy(chosen)], self.repeats_of(len(z)).take(chosen)
         return DenseEvidence(
-            lambda theta: self.gram(theta, rows, rows), some, self.priors, self.noise
+            lambda theta: self.gram(theta, rows, rows), some, self.priors, self.noise, repeats
         )

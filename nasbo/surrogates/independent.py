@@ -74,10 +74,11 @@ class IndependentGPs(GP):
         self._take(SubspaceGP.condition, subspaces, x, z)
 
     def _take(self, learn: Learn, subspaces: list[Subspace], x: list[Array], z: Tensor) -> None:
-        self._data = subspaces, x, z
+        self._data, repeats = (subspaces, x, z), self.repeats_of(len(z))
         for index, rows in by_subspace(subspaces).items():
             here = [subspaces[at] for at in rows]
             self._models[index] = self.model(here[0])
+            self._models[index].repeats = repeats.take(rows)
             learn(self._models[index], here, [x[at] for at in rows], z[rows])
 
     def model(self, subspace: Subspace) -> SubspaceGP:

@@ -23,6 +23,7 @@ from nasbo.gp.fit import MAX_FIT_ROWS, find_map, thinned
 from nasbo.gp.kernel_sum import Kernel, KernelSum
 from nasbo.gp.pairs import PairEvidence
 from nasbo.gp.priors import NOISE, Priors
+from nasbo.gp.repeats import Repeats
 from nasbo.gp.rows import Batches, Rows, as_batches
 from nasbo.gp.shared_units import SharedUnits
 from nasbo.gp.single_units import SingleUnit, SingleUnits
@@ -72,17 +73,20 @@ class StructuredGP(ExactGP):
         rows, y = self.features(as_batches(subspaces, x)), z.numpy()
         few = thinned(y, MAX_FIT_ROWS, MAX_FIT_ROWS // 3)
         many = thinned(y, self._max_rows, self._max_rows // 3)
-        self.theta = find_map(self.evidence(rows.take(few), y[few]), self.priors)
-        self.condition_on(rows.take(many), z[many])
+        repeats = self.repeats_of(len(y))
+        density = self.evidence(rows.take(few), y[few], repeats.take(few))
+        self.theta = find_map(density, self.priors)
+        self.condition_on(rows.take(many), z[many], repeats.take(many))
 
-    def evidence(self, rows: Rows, z: Array) -> PairEvidence:
+    def evidence(self, rows: Rows, z: Array, repeats: Repeats | None = None) -> PairEvidence:
         """The density of the hyperparameters given rows and their standardised scores, (n,)."""
         terms = [term for kernel in self.kernels for term in kernel.pair_terms(rows)]
-        return PairEvidence(terms, z, self.priors, self._noise)
+        return PairEvidence(terms, z, self.priors, self._noise, repeats)
 
     def means_of(self, observed: Batches) -> Tensor:
-        """Means of the rows it is conditioned on: K alpha = z - noise alpha."""
-        return self._conditioned.y - self.noise_variance() * self._conditioned.alpha
+        """Means of the rows it is conditioned on: K alpha = z - noise alpha, noise by row."""
+        noise = self.noise_variance() / self.n_values
+        return self._conditioned.y - noise * self._conditioned.alpha
 
     def features(self, batches: Batches) -> Rows:
         return self.layout.rows(batches)
