@@ -28,6 +28,7 @@ from nasbo.sweeps.settings import Sweep
 from nasbo.sweeps.status import status
 from nasbo.tune.run import Outcome, _warm_start, run_sweep
 from nasbo.tune.trial import WORKER_FILE, MissingMetricError, pick_value, trial_folder
+from tests.tune.heads import started_head
 
 pytestmark = [pytest.mark.ray]
 DISPLAY = Display(Console(quiet=True))
@@ -296,21 +297,27 @@ def test_killed_interrupted_and_terminated_drivers_lose_nothing(tmp_path: Path) 
         assert sorted(set(steps)) == ["0", "1", "2", "3"]
 
 
-def test_a_sweep_without_room_for_a_trial_hears_signals_and_limits(tmp_path: Path) -> None:
+def test_a_sweep_without_room_for_a_trial_hears_signals_and_limits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cluster may grow: what no node has is waited for."""
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")  # a Ray of other tests may have a token
     folder = tmp_path / "s"
-    make(folder, slots="auto", resources={"nothing": 1.0})
-    log = tmp_path / "s.log"
-    process = start(folder, "resume", str(folder))
-    deadline = time.monotonic() + 60
-    while "waiting for the cluster" not in log.read_text():
-        assert process.poll() is None, log.read_text()
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-    process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=60) == 130
-    process = start(folder, "resume", str(folder), "--time-limit", "2s")
-    assert process.wait(timeout=90) == 1, "there is no result"
-    assert "the time limit was reached" in log.read_text()
+    with started_head({"RAY_AUTH_MODE": "disabled"}) as address:
+        make(folder, slots="auto", resources={"nothing": 1.0}, address=address)
+        log = tmp_path / "s.log"
+        process = start(folder, "resume", str(folder), "--address", address)
+        deadline = time.monotonic() + 60
+        while "waiting for the cluster" not in log.read_text():
+            assert process.poll() is None, log.read_text()
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 130
+        again = ("resume", str(folder), "--address", address, "--time-limit", "2s")
+        process = start(folder, *again)
+        assert process.wait(timeout=90) == 1, "there is no result"
+        assert "the time limit was reached" in log.read_text()
 
 
 @pytest.mark.slow
