@@ -1,4 +1,4 @@
-"""Trials and runs while events come in; ``frozen`` gives the immutable records."""
+"""Mutable trials and runs of a growing history, and the immutable records made of them."""
 
 from __future__ import annotations
 
