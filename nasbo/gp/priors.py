@@ -1,4 +1,4 @@
-"""Gaussian priors of hyperparameters.
+"""Gaussian priors of hyperparameters; ``nasbo.gp.fit`` finds the MAP under them.
 
 Hyperparameters of all kernels are logarithms (a logit for the sharing) in one flat vector.
 """
