@@ -27,7 +27,7 @@ from nasbo.methods.options import check_choice, check_count
 from nasbo.space import Space
 from nasbo.surrogates.attention import AttentionGP, AttentionSettings, Training
 from nasbo.surrogates.base import Surrogate
-from nasbo.surrogates.structured import MAX_ROWS, StructuredGP
+from nasbo.surrogates.structured import MAX_ROWS, StructuredGP, largeness
 
 PRESETS = ("default", "paper")
 ATTENTION = ("on", "off")
@@ -40,16 +40,9 @@ DOUBT = 0.5
 tuning half of the benchmark and on instances of `share` and `noshare` with other seeds."""
 WIDER = (2.0, 4.0, 8.0, 16.0)
 """Doubt: standard deviations are so many times larger, as little as lets a config promise much."""
-PLAIN_DIMENSIONS = 3.0
-"""Up to so many free parameters log-EI is taken as it is. In d of them standard deviations count
-sqrt(d / 3) times: EI looks one result ahead and stays near the best so far, where a large space is
-best learned about elsewhere. Chosen on the tuning halves of the noisy and the full suite among 1,
-2, 4, sqrt(d / 3), and a factor that follows the error of leave-one-out predictions."""
 N_PROMISING = 4
 MAX_EXPLAINED_ROWS_PAPER = 48
 """The deep kernel is trained on so many rows for a picture: it should not take minutes."""
-MAX_LISTED = 200
-"""Subspaces that are looked at for the number of free parameters."""
 N_STARTS, FULL_STARTS, MIN_STARTS = 96, 16, 12
 """Uniform starts in each of up to ``FULL_STARTS`` subspaces; fewer where there are more of them."""
 
@@ -179,10 +172,13 @@ def _starved(space: Space, suggested: list[Trial]) -> list[int]:
 
 
 def _width(space: Space) -> float:
-    """By which factor standard deviations count, by the free parameters of a config."""
-    n = space.n_subspaces
-    sizes = [space.subspace(at).n_free for at in range(0, n, max(1, n // MAX_LISTED))]
-    return max(1.0, math.sqrt(sum(sizes) / len(sizes) / PLAIN_DIMENSIONS))
+    """By which factor standard deviations count: sqrt(d / 3) in d > 3 free parameters.
+
+    EI looks one result ahead and stays near the best so far, where a large space is best learned
+    about elsewhere. Chosen on the tuning halves of the noisy and the full suite among 1, 2, 4,
+    sqrt(d / 3), and a factor that follows the error of leave-one-out predictions.
+    """
+    return math.sqrt(largeness(space))
 
 
 def _starts(n_subspaces: int) -> Starts:

@@ -22,7 +22,7 @@ from torch import Tensor
 from nasbo.gp.fit import MAX_FIT_ROWS, find_map, thinned
 from nasbo.gp.kernel_sum import Kernel, KernelSum
 from nasbo.gp.pairs import PairEvidence
-from nasbo.gp.priors import NOISE, Priors
+from nasbo.gp.priors import LENGTHSCALE_SD, NOISE, Priors, lengthscale_mean
 from nasbo.gp.repeats import Repeats
 from nasbo.gp.rows import Batches, Rows, as_batches
 from nasbo.gp.shared_units import SharedUnits
@@ -34,14 +34,39 @@ from nasbo.surrogates.lengthscales import summed_lengthscales
 
 Array = NDArray[np.float64]
 
+MAX_LISTED = 200
+"""Subspaces that are looked at for the number of free parameters."""
 MAX_ROWS = 1000
 """Beyond this many rows the posterior, too, is conditioned on a part of them, if not told
 otherwise."""
-WHOLE_WEIGHT, UNITS_WEIGHT = math.log(1 / 3), math.log(2 / 3)
-"""Log weights of S and U, a priori: together they explain the unit variance of y."""
+WHOLE_WEIGHT = 1 / 3
+"""Weight of S, a priori, up to ``PLAIN_DIMENSIONS``; S and U together explain the unit variance."""
+PLAIN_DIMENSIONS = 3.0
+"""Up to so many free parameters priors are taken as they are. In d of them lengthscales are d / 3
+times as long, a priori, and S has 3 / d of its weight: whole configs hardly ever meet in a large
+space, and a short kernel on them takes the luck of every result for real. Chosen on `nas_proxy`, 8
+seeds, among factors of 1, e, e^2 and e^3 and weights of 1/3, 1/10 and 1/30."""
 FIRST_ORDER = 0.5
 """Weight of a unit's terms of first order together, a priori, in weights of the whole unit. Chosen
 by predictions and searches on ``nas_proxy`` and ``blocks``."""
+
+
+class LongerPriors(Priors):
+    """Priors under which all lengthscales are longer by a factor."""
+
+    def __init__(self, factor: float) -> None:
+        super().__init__()
+        self._log_factor = math.log(factor)
+
+    def add_lengthscales(self, n: int, sd: float = LENGTHSCALE_SD) -> list[int]:
+        return self.add(n, lengthscale_mean(n) + self._log_factor, sd)
+
+
+def largeness(space: Space) -> float:
+    """Mean number of free parameters of a config over ``PLAIN_DIMENSIONS``; at least 1."""
+    n = space.n_subspaces
+    sizes = [space.subspace(at).n_free for at in range(0, n, max(1, n // MAX_LISTED))]
+    return max(1.0, sum(sizes) / len(sizes) / PLAIN_DIMENSIONS)
 
 
 class StructuredGP(ExactGP):
@@ -61,7 +86,9 @@ class StructuredGP(ExactGP):
 
     def __init__(self, space: Space, is_shared: bool = True, max_rows: int = MAX_ROWS) -> None:
         self.layout = Layout(space)
-        self.priors = Priors()
+        large = largeness(space)
+        self.priors: Priors = LongerPriors(large)
+        self._whole_weight = WHOLE_WEIGHT / large
         self._is_shared, self._max_rows = is_shared, max_rows
         self.kernels: list[Kernel] = [SingleUnits([self._whole()]), *self._unit_kernels()]
         (self._noise,) = self.priors.add(1, *NOISE)
@@ -116,12 +143,13 @@ class StructuredGP(ExactGP):
         """S: one always active unit of all columns."""
         scales = self.priors.add_lengthscales(len(self.layout.columns))
         spread = [scales[owner] for owner in self.layout.owners]
-        (weight,) = self.priors.add(1, WHOLE_WEIGHT, 1.0)
+        (weight,) = self.priors.add(1, math.log(self._whole_weight), 1.0)
         return SingleUnit(list(range(self.layout.n_features)), spread, weight, 0)
 
     def _unit_kernels(self) -> list[Kernel]:
         """U: the types with many units, then the units and decisions that stand alone."""
-        log_weight = UNITS_WEIGHT - math.log(self.layout.mean_active_units() + 0.5)
+        weight = (1 - self._whole_weight) / (self.layout.mean_active_units() + 0.5)
+        log_weight = math.log(weight)
         many = [units for units in self.layout.types if len(units) > 1 and self._is_shared]
         shared = [
             SharedUnits(self.layout, units, self.priors, self._orders(units[0], log_weight))

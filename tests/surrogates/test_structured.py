@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from nasbo.gp.priors import lengthscale_mean
 from nasbo.history.data import Data
 from nasbo.space import Config, load_space
 from nasbo.surrogates import structured
@@ -82,3 +83,16 @@ def test_very_many_rows_are_thinned_for_the_posterior_too(observe: Observe) -> N
     assert mean[best].item() == pytest.approx(z[best], abs=0.1)
     assert float(model.observed_means().max()) == pytest.approx(mean.max().item(), abs=0.05)
     assert np.corrcoef(mean.numpy(), z)[0, 1] > 0.95
+
+
+def test_lengthscales_grow_a_priori_with_the_number_of_free_parameters() -> None:
+    small = load_space({f"x{i}": NUMBER for i in range(3)})
+    large = load_space({f"x{i}": NUMBER for i in range(30)})
+    assert structured.largeness(small) == 1.0
+    assert structured.largeness(large) == pytest.approx(10.0)
+    assert structured.largeness(load_space(BRANCHES)) == 1.0  # two of its parameters are free
+    for space, factor in ((small, 1.0), (large, 10.0)):
+        priors, n = StructuredGP(space).priors, len(space.subspace(0).coordinates)
+        expected = lengthscale_mean(n) + np.log(factor)
+        assert priors.means[:n] == pytest.approx([expected] * n)
+        assert priors.means[n] == pytest.approx(np.log(structured.WHOLE_WEIGHT / factor))
