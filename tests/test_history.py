@@ -95,9 +95,13 @@ def test_what_was_stopped_at_the_last_step_is_a_full_result() -> None:
     assert history.best is not None
     assert history.best.value == 0.5
     history.apply(reported(1, 4, 0.9))
-    assert history.best is None, "another one goes further"
+    assert history.best is not None
+    assert history.best.value is None, "another one goes further"
+    assert history.best.partial == (3, 0.5)
     history.apply(failed(1, "stopped", value=0.8, step=5))
-    assert [(trial.id, score) for trial, score in history.rows()] == [(1, -0.8)]
+    assert [(trial.id, score) for trial, score in history.rows()] == [(0, -0.5), (1, -0.8)]
+    assert history.best is not None
+    assert history.best.id == 1
 
 
 def test_best_so_far_follows_the_ends() -> None:
@@ -123,6 +127,7 @@ def test_rows_rule_of_endings() -> None:
         ("finished", 1): -7.0,
         ("diverged", 2): -7.0,
         ("invalid", 3): -7.0,
+        ("stopped", 2 + CAUSES.index("stopped")): -3.0,
     }
     assert [trial.id for trial, _ in history.rows()] == sorted(t.id for t, _ in history.rows())
 

@@ -26,7 +26,7 @@ ROOMS: dict[str, set[str]] = {
     "nasbo.surrogates": SCIENCE,
     "nasbo.acquisition": SCIENCE,
     "nasbo.methods": SCIENCE,
-    "nasbo.search": {"threadpoolctl"},
+    "nasbo.search": {"numpy", "scipy", "threadpoolctl"},
     "nasbo.loop": set(),
     "nasbo.testing": {"numpy", "torch", "pytest"},
     "nasbo.shipped": set(),

@@ -76,8 +76,9 @@ def test_a_run_pauses_at_its_target_and_holds_nothing() -> None:
     assert not paused.is_open
     assert one.running == set()
     history = one.search.history
-    assert history.best is None
-    assert history.rows() == []
+    assert history.best is not None
+    assert (history.best.value, history.best.partial) == (None, (2, -2.0))
+    assert history.rows() == [(history.best, 2.0)]
     assert 0 not in history.open_numbers
     assert (history.cause_counts(), history.state_counts()["paused"]) == ({}, 1)
     assert start(one).number == 1, "its slot is free"

@@ -14,6 +14,7 @@ from nasbo.history.records import (
     Attempt,
     Estimate,
     Measurement,
+    Pause,
     Repeating,
     Round,
     Run,
@@ -23,6 +24,7 @@ from nasbo.history.records import (
     config_key,
     json_safe,
 )
+from nasbo.history.rungs import Rungs, parse_rungs
 from nasbo.history.view import Snapshot, View
 
 __all__ = [
@@ -39,9 +41,11 @@ __all__ = [
     "Objective",
     "Objectives",
     "Past",
+    "Pause",
     "Repeating",
     "Round",
     "Run",
+    "Rungs",
     "Snapshot",
     "Source",
     "State",
@@ -50,5 +54,6 @@ __all__ = [
     "check_settings",
     "config_key",
     "json_safe",
+    "parse_rungs",
     "replay",
 ]

@@ -178,11 +178,41 @@ class Repeated(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Targeted(Event):
-    """A run is to pause at a step, or to go on to its end; one that is paused waits again."""
+    """A run is to pause at a step, or to go on to its end; one that is paused waits again.
+
+    Attributes:
+        until: the step; ``None`` for the end.
+        is_from_start: whether it begins again, as nothing is there to continue from.
+        reason: why it goes on.
+    """
 
     kind = "targeted"
     run: int
     until: int | None
+    is_from_start: bool = False
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retired(Event):
+    """The checkpoint of a paused run was removed: it can go on from the start only."""
+
+    kind = "retired"
+    run: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class RungDropped(Event):
+    """No further trial pauses at a rung: its ranks say too little of the next one's.
+
+    Attributes:
+        step: of the rung.
+        agreement: rank correlation with the next rung.
+    """
+
+    kind = "rung dropped"
+    step: int
+    agreement: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -232,7 +262,7 @@ _KINDS: dict[str, type[Event]] = {
     one.kind: one
     for one in (
         Settings, Opened, Budget, Exhausted, RepeatsChanged, RoundOpened, Suggested, PastRead,
-        Observed, Repeated, Targeted, Started, Reported, Requeued, Ended,
+        Observed, Repeated, Targeted, Retired, RungDropped, Started, Reported, Requeued, Ended,
     )
 }  # fmt: skip
 _NAMES = {kind: [item.name for item in fields(one)] for kind, one in _KINDS.items()}

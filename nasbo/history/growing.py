@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from nasbo.history.endings import Ending
-from nasbo.history.records import Attempt, Estimate, Measurement, Run, Source, State, Trial
+from nasbo.history.records import Attempt, Estimate, Measurement, Pause, Run, Source, State, Trial
 from nasbo.space import Config
 
 
@@ -19,6 +19,8 @@ class GrowingRun:
         self.number, self.trial, self.created_at, self.state = number, trial, time, state
         self.until: int | None = None
         self.resumed_from = 0
+        self.pauses: dict[int, Pause] = {}
+        self.n_repeated_steps = 0
         self.attempts: list[Attempt] = []
         self.retries: Counter[str] = Counter()
         self.measurements: list[Measurement] = []
@@ -32,6 +34,17 @@ class GrowingRun:
     def is_running(self) -> bool:
         return bool(self.attempts) and self.attempts[-1].end is None
 
+    def pause(self) -> None:
+        """Remember the value with which it paused or was stopped, by its target."""
+        if self.value is not None:
+            self.pauses[self.until or self.step] = Pause(self.step, self.value)
+
+    def go_on(self, is_from_start: bool) -> None:
+        """Wait again, for a later target."""
+        self.state, self.ending, self.value, self.ended_at = "waiting", None, None, None
+        self.n_repeated_steps += self.step if is_from_start else 0
+        self.resumed_from = 0 if is_from_start else self.step
+
     def end_attempt(self, time: float) -> None:
         """Note when the last attempt ended; what was known of its end before does not count."""
         last = self.attempts[-1]
@@ -43,6 +56,8 @@ class GrowingRun:
             trial=self.trial,
             until=self.until,
             resumed_from=self.resumed_from,
+            pauses=dict(self.pauses),
+            n_repeated_steps=self.n_repeated_steps,
             state=self.state,
             attempts=tuple(self.attempts),
             retries=dict(self.retries),

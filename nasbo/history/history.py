@@ -28,6 +28,7 @@ from nasbo.history.records import (
     Trial,
     config_key,
 )
+from nasbo.history.rungs import Rungs
 from nasbo.history.view import Snapshot, View
 from nasbo.space import Space
 from nasbo.space.difference import first_difference
@@ -53,6 +54,7 @@ class History(View):
         self.settings = None
         self.rounds: list[Round] = []
         self.budget, self.is_exhausted, self.repeating = None, False, Repeating()
+        self.rungs, self.retired = None, set[int]()
         self.keys: set[str] = set()
         self.gaps: list[tuple[float, float]] = []
         self.last_time = self._last_sign = 0.0
@@ -159,6 +161,7 @@ class History(View):
         notes = event.notes
         self.budget = notes.get("trials", self.budget)
         self.repeating = Repeating(notes.get("repeats", 0), notes.get("repeat_top", 3))
+        self.rungs = Rungs.from_json(notes.get("rungs"))
 
     def _on_opened(self, event: ev.Opened) -> None:
         """A new driver: the attempts of the one before ended with it."""
@@ -219,13 +222,20 @@ class History(View):
     def _on_targeted(self, event: ev.Targeted) -> None:
         run = self._run(event.run)
         if run.ending is Ending.PAUSED:
-            run.state, run.ending, run.value, run.ended_at = "waiting", None, None, None
-            run.resumed_from = run.step
+            run.go_on(event.is_from_start)
+            self.retired.discard(run.number)
             self._open[run.number] = run
             self._estimates.unseen.add(run.number)
         elif run.ending is not None:
             raise JournalError(f"run {run.number} has ended already ({run.ending})")
         run.until = event.until
+
+    def _on_retired(self, event: ev.Retired) -> None:
+        self.retired.add(event.run)
+
+    def _on_rung_dropped(self, event: ev.RungDropped) -> None:
+        if self.rungs is not None:
+            self.rungs = self.rungs.without(event.step)
 
     def _on_started(self, event: ev.Started) -> None:
         run = self._run(event.run)
@@ -257,6 +267,8 @@ class History(View):
         run.state = _STATES.get(event.ending, "failed")
         run.metrics = event.metrics or run.metrics
         run.step, run.message = event.step or run.step, event.message
+        if run.ending in (Ending.PAUSED, Ending.STOPPED):
+            run.pause()
         is_unknown = run.ending is Ending.FINISHED and not run.step
         self._reach(_BEYOND if is_unknown else run.step)
         if run.ending is Ending.STOPPED and 0 < run.step == self._furthest:
@@ -341,6 +353,8 @@ _HANDLERS: dict[type[ev.Event], Callable[[History, Any], None]] = {
     ev.Observed: History._on_observed,
     ev.Repeated: History._on_repeated,
     ev.Targeted: History._on_targeted,
+    ev.Retired: History._on_retired,
+    ev.RungDropped: History._on_rung_dropped,
     ev.Started: History._on_started,
     ev.Reported: History._on_reported,
     ev.Requeued: History._on_requeued,

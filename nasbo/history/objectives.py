@@ -89,6 +89,9 @@ class Objectives:
     def ranked(self, trials: Iterable[Trial], by: By = "estimate") -> list[Trial]:
         """The trials that have a value, the best first; earlier trials first among equals.
 
+        Values at different steps are not compared: as long as no trial has been trained in full,
+        these are the trials that paused or were stopped last of all, at the highest step.
+
         Args:
             trials: of one search.
             by: ``estimate`` puts those with an estimate of their noise-free value first, by its
@@ -97,11 +100,12 @@ class Objectives:
         """
         if by not in ("estimate", "observed"):
             raise NasboError(f"by must be 'estimate' or 'observed', got {by!r}")
-        valued = [trial for trial in trials if trial.value is not None and trial.is_comparable]
+        known = [trial for trial in trials if trial.is_comparable]
+        valued = [trial for trial in known if trial.value is not None] or _furthest(known)
 
         def place(trial: Trial) -> tuple[bool, float, int]:
             is_behind = by == "observed" or trial.estimate is None
-            value = trial.value if is_behind else trial.expected
+            value = trial.last_value if is_behind else trial.expected
             return is_behind, -self.first.score(value or 0.0), trial.id
 
         return sorted(valued, key=place)
@@ -110,3 +114,10 @@ class Objectives:
         """The trials that no other one beats; with one objective those of the best value."""
         ranked = self.ranked(trials)
         return [trial for trial in ranked if trial.expected == ranked[0].expected]
+
+
+def _furthest(trials: Iterable[Trial]) -> list[Trial]:
+    """The trials that paused or were stopped at the highest step of all."""
+    found = [(trial, trial.partial.step) for trial in trials if trial.partial is not None]
+    highest = max((step for _, step in found), default=0)
+    return [trial for trial, step in found if step == highest]

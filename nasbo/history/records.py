@@ -70,6 +70,13 @@ class Attempt:
     end: float | None = None
 
 
+class Pause(NamedTuple):
+    """Where a run paused or was stopped, and the value that it had there."""
+
+    step: int
+    value: float
+
+
 @dataclass(frozen=True)
 class Run:
     """One training of a config.
@@ -79,6 +86,9 @@ class Run:
         trial: the number of its trial, which is that of the trial's first run.
         until: the step at which it is to pause; ``None`` to its end.
         resumed_from: the step at which it had paused before it went on; 0 for none.
+        pauses: value and step of each pause, by the step that had been its target.
+        n_repeated_steps: steps of earlier stretches that are trained once more, as nothing was
+            there to continue from.
         attempts: its stays on workers. Between them it waited, or there was no driver.
         retries: how often it was begun again, by the text of the ending.
         measurements: what it reported, in order; a restart may report a step again.
@@ -91,6 +101,8 @@ class Run:
     trial: int
     until: int | None = None
     resumed_from: int = 0
+    pauses: Mapping[int, Pause] = field(default_factory=dict)
+    n_repeated_steps: int = 0
     state: State = "waiting"
     attempts: tuple[Attempt, ...] = ()
     retries: Mapping[str, int] = field(default_factory=dict)
@@ -111,6 +123,13 @@ class Run:
     def is_open(self) -> bool:
         """Handed out, or queued, and not ended."""
         return self.state in ("waiting", "running")
+
+    @property
+    def partial(self) -> Pause | None:
+        """The value of its last pause, for a run that has not finished."""
+        if self.ending is Ending.FINISHED:
+            return None
+        return next(reversed([*self.pauses.values()]), None)
 
     @property
     def is_paused(self) -> bool:
@@ -189,9 +208,19 @@ class Trial:
         return fmean(self.values) if self.values else None
 
     @property
+    def partial(self) -> Pause | None:
+        """What is known of a trial that was not trained in full: its last pause."""
+        return None if self.values else self.first.partial
+
+    @property
+    def last_value(self) -> float | None:
+        """The value or, before a full training has ended, that of the last pause."""
+        return self.value if self.partial is None else self.partial.value
+
+    @property
     def expected(self) -> float | None:
         """The mean of the estimate or, without one, the observed value."""
-        return self.value if self.estimate is None else self.estimate.mean
+        return self.last_value if self.estimate is None else self.estimate.mean
 
     @property
     def acquisition(self) -> tuple[str, float] | None:

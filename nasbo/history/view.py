@@ -13,6 +13,7 @@ from nasbo.history.events import Settings
 from nasbo.history.objectives import By, Mode, Objectives
 from nasbo.history.past import Past
 from nasbo.history.records import Repeating, Round, Run, Trial, count_retries
+from nasbo.history.rungs import Rungs
 from nasbo.space import Space, Subspace
 
 
@@ -29,6 +30,8 @@ class View:
         budget: how many configs there are to be; ``None`` where nobody said.
         is_exhausted: whether the method had no config left.
         repeating: how often the best configs are trained again.
+        rungs: where trials pause and are compared; ``None`` where all are trained in full.
+        retired: numbers of the paused runs that have no checkpoint any more.
         gaps: (end, start) of drivers: times without one, between an interruption and a resume.
         last_time: when the last event happened.
     """
@@ -40,6 +43,8 @@ class View:
     budget: int | None
     is_exhausted: bool
     repeating: Repeating
+    rungs: Rungs | None
+    retired: set[int]
     gaps: Sequence[tuple[float, float]]
     last_time: float
     trials: Sequence[Trial]
@@ -99,6 +104,24 @@ class View:
     def n_ended(self) -> int:
         """How many suggested trials have ended or paused: what counts against a budget."""
         return sum(not trial.is_open for trial in self.suggested)
+
+    def cost(self, trial: Trial) -> int:
+        """Steps that a trial has used of the budget, those of its present target included.
+
+        A trial that needed no training, as it was refused or had a twin, counts as one at the first
+        rung. There must be rungs.
+        """
+        assert self.rungs is not None
+        run = trial.first
+        reached = (run.until or self.rungs.full) if run.is_open and run.attempts else run.step
+        return run.n_repeated_steps + max(reached, self.rungs.first)
+
+    @property
+    def spent(self) -> float:
+        """What was used of the budget: trials, or with rungs full trainings' worth of steps."""
+        if self.rungs is None:
+            return self.n_ended
+        return sum(self.cost(trial) for trial in self.suggested) / self.rungs.full
 
     def design_counts(self) -> Counter[int]:
         """Configs per subspace that count towards the initial design.
@@ -182,16 +205,17 @@ class View:
         """What surrogates learn from: (trial, score) in the order of the trial numbers.
 
         Finished trials count with the mean of their values (``Data`` adds how many these are and
-        how far they lie apart), those whose ending teaches the worst
-        with the worst score seen; all other endings say nothing.
+        how far they lie apart), paused and stopped ones with their last value, and those whose
+        ending teaches the worst with the worst score seen; all other endings say nothing.
         """
         known: list[tuple[Trial, float | None]] = []
         for trial in self.trials:
             ending = trial.first.ending
-            if trial.value is not None and math.isfinite(trial.value):
-                known.append((trial, self.score(trial.value)))
-            elif ending is not None and ending.teaches == "worst":
+            value = trial.last_value
+            if ending is not None and ending.teaches == "worst":
                 known.append((trial, None))
+            elif value is not None and math.isfinite(value):
+                known.append((trial, self.score(value)))
         worst = min((score for _, score in known if score is not None), default=None)
         if worst is None:
             return []
@@ -205,6 +229,7 @@ class Snapshot(View):
         self.space, self.objectives = history.space, history.objectives
         self.settings, self.budget = history.settings, history.budget
         self.is_exhausted, self.repeating = history.is_exhausted, history.repeating
+        self.rungs, self.retired = history.rungs, set(history.retired)
         self.last_time = history.last_time
         self.rounds, self.gaps = tuple(history.rounds), tuple(history.gaps)
         self.trials, self.past = tuple(history.trials), history.past

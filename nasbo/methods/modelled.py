@@ -55,7 +55,8 @@ class SurrogateMethod(Method):
         surrogate = self.make_surrogate(task)
         surrogate.fit(data)
         fit_s = round(time.perf_counter() - started, 3)
-        estimates = estimate_tried(surrogate, task) if self.finds_noise else {}
+        is_compared = not any(trial.partial for trial, _ in task.rows)  # steps are no noise
+        estimates = estimate_tried(surrogate, task) if self.finds_noise and is_compared else {}
         acquisition = self.make_acquisition().prepare(surrogate, data)
         surrogate = surrogate.with_pending(*task.running)
         chooser = self.make_chooser(task)

@@ -17,6 +17,14 @@ from nasbo.history import Ending, Run, Trial
 from nasbo.history import events as ev
 from nasbo.methods import Suggestion
 from nasbo.search.repeats import due_repeats
+from nasbo.search.rungs import (
+    Promotion,
+    due_promotions,
+    first_target,
+    misleading_rungs,
+    room,
+    stretch,
+)
 from nasbo.search.schedule import Schedule
 from nasbo.search.search import Search
 from nasbo.search.stopping import TO_THE_END, StoppingRule, Verdict
@@ -183,12 +191,17 @@ class Driver:
     def left(self) -> int | None:
         """How many configs of the budget have not been decided on."""
         budget = self.schedule.budget
-        return None if budget is None else max(budget - self.search.history.n_suggested, 0)
+        return None if budget is None else room(self.search.history, budget)
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether no new config will be decided on."""
+        return self.left == 0 or self.search.history.is_exhausted
 
     @property
     def is_done(self) -> bool:
         """Whether everything has been handed out."""
-        return not self._waiting and (self.left == 0 or self.search.history.is_exhausted)
+        return not self._waiting and self.is_ending and not self._due()
 
     @property
     def is_deciding(self) -> bool:
@@ -213,8 +226,12 @@ class Driver:
 
     def queue(self, numbers: Sequence[int]) -> None:
         """Have runs wait for a slot, the most expensive first."""
-        trial, cost = self.search.history.trial, self._policies.cost
-        self._waiting.extend(sorted(numbers, key=lambda n: (-cost(trial(n)), n)))
+        history, policies = self.search.history, self._policies
+
+        def expense(number: int) -> float:
+            return policies.cost(history.trial(number)) * stretch(history, history.run(number))
+
+        self._waiting.extend(sorted(numbers, key=lambda n: (-expense(n), n)))
 
     def forget(self, numbers: Collection[int]) -> None:
         """Leave runs out of the queue that somebody else holds."""
@@ -230,7 +247,10 @@ class Driver:
         """Fetch a decision that is ready; begin one that is due."""
         if self._decider.is_busy:
             self._fetch()
-        n = 0 if self._decider.is_busy else self.wanted(slots)
+        if self._decider.is_busy:
+            return
+        self._drop_rungs()
+        n = self._promote(slots, self.wanted(slots))
         if n:
             self._unseen = self.search.history.open_numbers
             self._decider.begin(self.search, n)
@@ -243,13 +263,17 @@ class Driver:
 
     def _start(self, run: Run) -> Run:
         """Note that a run starts; the first time it gets its target."""
-        until = run.until if run.attempts else self._policies.stopping.until(run)
+        until = run.until if run.attempts else self._first_target(run)
         if until != run.until:
             self.search.target(run, until)
         self.search.start(run)
         self.running.add(run.number)
         self._targets[run.number] = until
         return replace(run, until=until)
+
+    def _first_target(self, run: Run) -> int | None:
+        own = self._policies.stopping.until(run)
+        return first_target(self.search.history, run.is_repeat) if own is None else own
 
     def next_waiting(self) -> Run | None:
         """The next run of the queue that no screen ends."""
@@ -258,6 +282,27 @@ class Driver:
             if run.is_open and not any(screen(run) for screen in self._policies.screens):
                 return run
         return None
+
+    def _promote(self, slots: int | None, n: int) -> int:
+        """Have due promotions go on; how many of ``n`` new configs begin with them."""
+        history = self.search.history
+        if history.rungs is None or self._waiting or not self.schedule.is_due(history):
+            return n
+        due = self._due()
+        n_promoted, n_new = self.schedule.split(history, slots, len(due), n)
+        for one in due[:n_promoted]:
+            self.search.promote(one)
+        self.queue([one.run for one in due[:n_promoted]])
+        return n_new if self.left is None else min(n_new, self.left)
+
+    def _drop_rungs(self) -> None:
+        """Note rungs that say too little of the next ones."""
+        if self.schedule.is_due(self.search.history):
+            for step, found in misleading_rungs(self.search.history):
+                self.search.record(ev.RungDropped(step=step, agreement=round(found, 4)))
+
+    def _due(self) -> list[Promotion]:
+        return due_promotions(self.search.history, self.schedule.budget, self.is_ending)
 
     def _repeat(self) -> bool:
         """Queue repeats of the best configs where they are due: when a round is over, or at once.

@@ -59,9 +59,23 @@ class Schedule:
         """
         return SCHEDULES[self.kind].size(self, history, slots)
 
+    def split(self, history: History, slots: int | None, n_due: int, n_new: int) -> tuple[int, int]:
+        """How many of the promotions that are due go on now, and how many configs begin with them.
+
+        Args:
+            history: of the search.
+            slots: how many runs there can be at once; ``None`` if nobody knows.
+            n_due: promotions.
+            n_new: configs that would begin without any.
+        """
+        return SCHEDULES[self.kind].split(history, slots, n_due, n_new)
+
 
 class Rounds:
-    """A round of one config per subspace; the next one when all have ended."""
+    """A round of one config per subspace; the next one when all have ended.
+
+    With rungs, promotions that are due belong to the round: as many as slots, or as new configs.
+    """
 
     @staticmethod
     def is_due(schedule: Schedule, history: History) -> bool:
@@ -81,9 +95,13 @@ class Rounds:
             return 0
         return next_round_size(history, schedule.batch, slots or 1)
 
+    @staticmethod
+    def split(history: History, slots: int | None, n_due: int, n_new: int) -> tuple[int, int]:
+        return min(n_due, max(slots or 1, n_new)), n_new
+
 
 class Async:
-    """Each free slot is refilled at once."""
+    """Each free slot is refilled at once; with rungs, by promotions that are due before others."""
 
     @staticmethod
     def is_due(schedule: Schedule, history: History) -> bool:
@@ -94,6 +112,12 @@ class Async:
         if slots is None:
             return max(design_left(history), 1)
         return max(slots - len(history.open_numbers), 0)
+
+    @staticmethod
+    def split(history: History, slots: int | None, n_due: int, n_new: int) -> tuple[int, int]:
+        n_free = 1 if slots is None else max(slots - len(history.open_numbers), 0)
+        n = min(n_due, n_free)
+        return n, max(n_new - n, 0)
 
 
 SCHEDULES: dict[str, type[Rounds] | type[Async]] = {"round": Rounds, "async": Async}

@@ -32,6 +32,7 @@ from nasbo.history.estimates import take_estimates
 from nasbo.history.journal import Journal, without_collection
 from nasbo.methods import Suggestion, make_method
 from nasbo.methods.feasible import first_allowed
+from nasbo.search.rungs import Promotion
 from nasbo.space import Config, Space, load_space
 
 
@@ -146,6 +147,17 @@ class Search:
         if until is not None and until <= known.step:
             raise NasboError(f"until > {known.step} must hold for run {known.number}, got {until}")
         self.record(ev.Targeted(run=known.number, until=until))
+
+    def promote(self, promotion: Promotion) -> None:
+        """Note that a paused run goes on to its next rung."""
+        self.record(
+            ev.Targeted(
+                run=promotion.run,
+                until=promotion.until,
+                is_from_start=promotion.is_from_start,
+                reason=promotion.reason,
+            )
+        )
 
     def open_round(self, n: int) -> list[Trial]:
         """Have the method decide on ``n`` trials and write them down; none is started."""
