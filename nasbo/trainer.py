@@ -7,7 +7,7 @@ import importlib
 import inspect
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from nasbo.blame import describe_import, last_own_line
 from nasbo.errors import SweepError
-from nasbo.history import CAUSES
+from nasbo.history import CAUSES, Rungs, parse_rungs
 from nasbo.shipped import ROOT as SHIPPED_ROOT
 from nasbo.shipped import is_shipped_module, settle_package
 from nasbo.space import Config
@@ -36,6 +36,7 @@ ABILITIES = (
     "final_metric",
     "export",
     "prepare",
+    "steps",
 )
 """Functions that a trainer's module may have beside the trainer."""
 
@@ -49,17 +50,21 @@ class Session(Protocol):
         options: of the sweep, the same for all trials.
         n_out_of_memory: how often this trial has run out of memory so far: a trainer that can
             takes smaller steps then.
+        until: the step at which the trial is to pause; ``None`` for its end. It is compared with
+            others there, so that step may be scored with more care.
     """
 
     folder: Path
     seed: int
     options: Mapping[str, Any]
     n_out_of_memory: int
+    until: int | None
 
     def report(self, metrics: dict[str, float], step: int | None = None) -> bool:
         """Say how far the trial is, once per epoch; whether to go on.
 
-        A trainer that is told not to go on saves what it needs to continue, and returns.
+        A trainer that is told not to go on saves what it needs to continue, and returns. One that
+        reports again instead is ended there.
 
         Args:
             metrics: by name.
@@ -72,7 +77,8 @@ class Session(Protocol):
 class Trainer:
     """A trainer and what its module offers.
 
-    The module may define ``METRIC`` and ``MODE``, and three functions of a config:
+    The module may define ``METRIC`` and ``MODE``; ``RESUMES = True`` says that a training goes on
+    from what it left in its folder. And three functions of a config:
     ``summary`` (numbers and rows to draw), ``fingerprint`` (equal for configs that train the same
     network), ``check`` (raises for configs that cannot be built). A ``summary`` or a ``check`` with
     an argument ``options`` is handed the sweep's options for the trainer.
@@ -85,7 +91,7 @@ class Trainer:
     ``export(config, trial_folder, folder, options)`` writes a trained network to a folder and
     returns facts about it. ``prepare``, a function of
     the options too, makes the data ready; it is called on each node before its first trial, and
-    before a sweep on this machine begins.
+    before a sweep on this machine begins. ``steps`` says how many steps a full training has.
     """
 
     path: str
@@ -103,6 +109,8 @@ class Trainer:
     final_metric: Callable[[Mapping[str, Any]], str] | None = None
     export: Callable[..., Mapping[str, Any]] | None = None
     prepare: Callable[[Mapping[str, Any]], Any] | None = None
+    steps: Callable[[Mapping[str, Any]], int] | None = None
+    resumes: bool = False
 
     def describe(self, config: Config, options: Mapping[str, Any]) -> Mapping[str, Any]:
         """The trainer's summary of a config, as these options train it; nothing if it has none."""
@@ -128,6 +136,13 @@ class Trainer:
     @cached_property
     def _check_takes_options(self) -> bool:
         return _takes_options(self.check)
+
+    def rungs(
+        self, words: str | Sequence[int], eta: int, options: Mapping[str, Any]
+    ) -> Rungs | None:
+        """Rungs as a sweep has them, for trainings with these options; ``None`` for none."""
+        full = None if self.steps is None else int(self.steps(options))
+        return parse_rungs(words, full, eta, self.resumes)
 
     def __call__(self, config: Config, session: Session) -> Any:
         return self.function(config, session) if self.takes_session else self.function(config)
@@ -162,6 +177,7 @@ def load_trainer(path: str, folder: str | os.PathLike[str] | None = None) -> Tra
         takes_session=_takes_session(function, path),
         metric=metric,
         mode=mode,
+        resumes=getattr(module, "RESUMES", False) is True,
         **{name: getattr(module, name, None) for name in ABILITIES},
     )
 

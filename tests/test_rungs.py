@@ -63,7 +63,7 @@ def test_rungs_of_a_training() -> None:
         assert rungs.steps == steps
     assert Rungs.auto(3) is None
     assert parse_rungs("off", 100) is None
-    assert parse_rungs("4,11,33,100", 100) == Rungs((4, 11, 33, 100))
+    assert parse_rungs([4, 11, 33, 100], 100) == Rungs((4, 11, 33, 100))
     assert parse_rungs([2, 6], None, eta=2) == Rungs((2, 6), 2)
 
 
@@ -71,14 +71,14 @@ def test_rungs_of_a_training() -> None:
     ("words", "full", "told"),
     [
         ("auto", None, "steps"),
-        ("4,x", 100, "4,x"),
-        ("4,11", 100, "must be a full training, 100"),
-        ("11,4", None, "must increase"),
-        ("4", None, "at least two"),
-        ("0,4", None, "whole numbers"),
+        ("often", 100, "auto, off or a list of steps, got 'often'"),
+        ([4, 11], 100, "must be a full training, 100"),
+        ([11, 4], None, "must increase"),
+        ([4], None, "at least two"),
+        ([0, 4], None, "whole numbers"),
     ],
 )
-def test_bad_rungs_are_said(words: str, full: int | None, told: str) -> None:
+def test_bad_rungs_are_said(words: str | list[int], full: int | None, told: str) -> None:
     with pytest.raises(NasboError, match=told):
         parse_rungs(words, full)
 

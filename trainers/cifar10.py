@@ -16,6 +16,7 @@ from trainers.train import Diverged, check_options, train
 __all__ = [
     "METRIC",
     "MODE",
+    "RESUMES",
     "Diverged",
     "calibrate",
     "check",
@@ -26,12 +27,19 @@ __all__ = [
     "fingerprint",
     "prepare",
     "provenance",
+    "steps",
     "summary",
     "train",
 ]
 
 METRIC = "val_accuracy"
 MODE = "max"
+RESUMES = True
+
+
+def steps(options: Mapping[str, Any]) -> int:
+    """Epochs of a full training."""
+    return load_recipe(options).epochs
 
 
 def prepare(options: Mapping[str, Any]) -> None:

@@ -139,6 +139,7 @@ def _start(group: Group, config: Config, session: Session, folder: Path) -> subp
         "seed": session.seed,
         "options": dict(session.options),
         "n_out_of_memory": session.n_out_of_memory,
+        "until": session.until,
         "n": group.n,
         "rank": group.rank,
         "scratch": str(folder),
@@ -246,13 +247,13 @@ def main() -> None:
     print(READY, flush=True)
     os.dup2(2, 1)  # nobody reads on: what is printed from here goes to the log
     group, folder = Group(job["n"], job["rank"]), Path(job["scratch"])
-    session = LocalSession(job["folder"], job["seed"], job["options"])
+    session = LocalSession(job["folder"], job["seed"], job["options"], job["until"])
     session.n_out_of_memory = job["n_out_of_memory"]
     try:
         _join(group, folder)
         training = Training(job["config"], session, group)
         is_wanted = True
-        while is_wanted and not training.is_finished:
+        while is_wanted and not training.is_where_it_ends:
             training.run_epoch()
             is_wanted = group.agree()
         distributed.destroy_process_group()

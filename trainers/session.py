@@ -23,6 +23,10 @@ class Session(Protocol):
     def n_out_of_memory(self) -> int:
         """How often this trial has run out of memory so far; then smaller steps are wanted."""
 
+    @property
+    def until(self) -> int | None:
+        """The epoch at which the trial is to pause, compared with others; `None` for its end."""
+
     def report(self, metrics: dict[str, Any], step: int | None = None) -> bool:
         """Hands over the metrics of one finished epoch; whether to go on.
 

@@ -24,11 +24,11 @@ def train(config: Config, session: Session) -> None:
     """Trains one configuration and reports after every epoch.
 
     The trial continues from `session.folder` if a checkpoint is there; one that is already at its
-    end reports its last metrics again and returns. Told not to go on, it returns as well, with its
-    checkpoint written. The metrics are `val_accuracy` and `val_loss` unless everything is trained
-    on, `test_accuracy` and `test_loss` in the last report if the recipe asks for them,
-    `train_loss`, `train_accuracy`, size and speed; the last report also has the facts about the
-    data, the seed and the precision.
+    end, or where it is to pause, reports its last metrics again and returns. Told not to go on, it
+    returns as well, with its checkpoint written. The metrics are `val_accuracy` and `val_loss`
+    unless everything is trained on, `test_accuracy` and `test_loss` in the last report if the
+    recipe asks for them, `train_loss`, `train_accuracy`, size and speed; the last report also has
+    the facts about the data, the seed and the precision.
 
     Args:
         config: a configuration of the NAS space.
@@ -66,7 +66,7 @@ def _forget(error: BaseException | None) -> None:
 def _train(config: Config, session: Session, group: Group) -> None:
     training = Training(config, session, group)
     n_left = training.recipe.epochs - training.n_scored
-    if n_left == 0:
+    if training.is_where_it_ends:
         _report(training, session)
         return
     with _scalars(session, training) as write:

@@ -59,7 +59,7 @@ class Training:
     """
 
     def __init__(self, config: Config, session: Session, group: Group = ONE_RANK) -> None:
-        self.config, self.group = config, group
+        self.config, self.group, self.until = config, group, session.until
         self.recipe = load_recipe(session.options)
         self.device = pick_device(group.rank)
         self.kind = pick_precision(self.recipe, self.device)
@@ -113,6 +113,11 @@ class Training:
     def is_finished(self) -> bool:
         """Whether the last epoch has been trained and scored."""
         return self.n_scored == self.recipe.epochs
+
+    @property
+    def is_where_it_ends(self) -> bool:
+        """Whether nothing is to be trained now: it is finished, or where it is to pause."""
+        return self.is_finished or (self.until is not None and self.n_scored >= self.until)
 
     @property
     def final_network(self) -> nn.Module:
@@ -289,11 +294,15 @@ class Training:
             self.save()
 
     def _scores(self) -> dict[str, float]:
-        """Validation in every epoch; the test set at the end, if it is asked for at all."""
+        """Validation in every epoch; the test set at the end, if it is asked for at all.
+
+        All validation pictures count where the result is compared: at the end, and at a pause.
+        """
         is_last = self.epoch == self.recipe.epochs
+        is_compared = is_last or self.epoch == self.until
         found: dict[str, float] = {}
         if self.data.validation is not None and len(self.data.validation):
-            n = len(self.data.score_order) if is_last else self.data.n_early
+            n = len(self.data.score_order) if is_compared else self.data.n_early
             found |= self._score("val", self.data.validation, self.data.score_order[:n])
         if self.data.test is not None and (is_last or self.recipe.objective == "test"):
             found |= self._score("test", self.data.test, torch.arange(len(self.data.test)))

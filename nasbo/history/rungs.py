@@ -104,7 +104,7 @@ def parse_rungs(
     """Rungs as users write them; ``None`` for ``off``.
 
     Args:
-        words: ``off``, ``auto``, or the steps: ``4,11,33,100`` or a list.
+        words: ``off``, ``auto``, or the steps.
         full: steps of a full training, as the trainer says; ``None`` if it does not.
         eta: one trial in so many goes on.
         resumes: whether trainings continue from their checkpoints.
@@ -121,23 +121,14 @@ def parse_rungs(
                 "a full training is (a function steps(options) beside it would)"
             )
         return Rungs.auto(full, eta, resumes)
-    rungs = Rungs(_steps(words), eta, resumes)
+    if isinstance(words, str):
+        raise NasboError(f"rungs must be auto, off or a list of steps, got {words!r}")
+    rungs = Rungs(tuple(words), eta, resumes)
     if full is not None and rungs.full != full:
         raise NasboError(
             f"the last rung must be a full training, {full} steps by the trainer, got {rungs.full}"
         )
     return rungs
-
-
-def _steps(words: str | Sequence[int]) -> tuple[int, ...]:
-    if not isinstance(words, str):
-        return tuple(words)
-    try:
-        return tuple(int(word) for word in words.split(","))
-    except ValueError as error:
-        raise NasboError(
-            f"rungs must be auto, off or steps such as 4,11,33, got {words!r}"
-        ) from error
 
 
 def _is_count(value: object) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from nasbo.errors import SweepError
+from nasbo.errors import NasboError, SweepError
 from nasbo.history import json_safe
 from nasbo.methods import make_method
 from nasbo.methods.feasible import first_allowed
@@ -66,10 +66,30 @@ def prepare(file: str, given: Mapping[str, Any], console: Console) -> tuple[Swee
     )
     space = load_space(sweep.space)
     check_options(sweep, trainer)
+    sweep = replace(sweep, rungs=_resolved_rungs(sweep, trainer, console))
     if not settings.get("mode"):
         _check_metric(sweep, trainer)
     _check_constraints(sweep, space, trainer, console)
     return sweep, space
+
+
+def _resolved_rungs(sweep: Sweep, trainer: Trainer, console: Console) -> str | list[int]:
+    """The rungs as steps, or ``off``, where they are not worth having, too."""
+    try:
+        rungs = trainer.rungs(sweep.rungs, sweep.eta, sweep.trainer_options)
+    except NasboError as error:
+        raise SweepError(str(error)) from error
+    if rungs is None:
+        if sweep.rungs == "auto":
+            console.print("rungs: off, a full training is too short for any", highlight=False)
+        return "off"
+    if not rungs.resumes:
+        told = (
+            f"rungs: {sweep.trainer} does not say RESUMES = True: a trial that goes on is trained "
+            "from the beginning, and charged so"
+        )
+        console.print(told, highlight=False, markup=False, soft_wrap=True)
+    return list(rungs.steps)
 
 
 def merged(held: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from nasbo.sweeps.parsing import parse_duration, parse_pairs, parse_slots
+from nasbo.sweeps.parsing import parse_duration, parse_pairs, parse_rungs, parse_slots
 
 MAX_TIMEOUT_S = 31_536_000
 """A year: Python's own timers overflow at some length."""
@@ -96,6 +96,13 @@ _SLOTS = Rule(
     "{name} must be a number >= 1 or auto, got {value!r}",
     lambda value: value == "auto" or is_count(value),
 )
+_RUNGS = Rule(
+    "{name} must be auto, off or a list of steps, got {value!r}",
+    lambda value: (
+        value in ("auto", "off")
+        or (isinstance(value, list) and all(is_count(step) for step in value))
+    ),
+)
 _LIST = Rule("{name} must be a list, got {value!r}", lambda value: isinstance(value, list))
 _MAPPING = Rule("{name} must be a mapping, got {value!r}", lambda value: isinstance(value, dict))
 _KEYS = Rule("names of {name} must be text, got {value!r}", _has_text_keys)
@@ -111,6 +118,7 @@ SECONDS = Kind((_TIME,), float)
 DURATION = Kind((_TIME,), metavar="TIME", parse=parse_duration)
 TIMEOUT = replace(DURATION, rules=(_TIMEOUT,))
 SLOTS = Kind((_SLOTS,), parse=parse_slots)
+RUNGS = Kind((_RUNGS,), metavar="auto|off|A,B,C", parse=parse_rungs)
 LIMITS = Kind((_LIST,), metavar="'NAME<=NUMBER'", parse=list, joins="items")
 MAPPING = Kind((_MAPPING,))
 OPTIONS = pairs(_MAPPING)

@@ -40,6 +40,16 @@ def parse_duration(text: str) -> float:
     return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}[match[2]]
 
 
+def parse_rungs(text: str) -> list[int] | str:
+    """``auto``, ``off``, or steps such as ``4,11,33,100``."""
+    if text in ("auto", "off"):
+        return text
+    try:
+        return [int(word) for word in text.split(",")]
+    except ValueError as error:
+        raise SweepError(f"rungs must be auto, off or steps as 4,11,33, got {text!r}") from error
+
+
 def parse_slots(text: str) -> int | str:
     """``auto``, or a number."""
     if text == "auto":

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 from nasbo.history import Run, Trial, View
+from nasbo.history.events import Retired
 from nasbo.limits import Limits
 from nasbo.search import Search
 from nasbo.storage.mirror import location_of
@@ -108,14 +109,18 @@ def prune_checkpoints(folder: Path, ended: list[Run], history: View, n_kept: int
     valued = [run for run in ended if run.value is not None]
     valued.sort(key=lambda run: _place(run, history))
     kept = valued[:n_kept]
-    location = location_of(folder)
     for run in ended:
         if run not in kept:
-            for file in trial_folder(folder, run.number).glob("checkpoint*"):
-                _remove(file)
-            if location is not None:
-                delete_files(location, trial_name(run.number), "checkpoint*")
+            remove_checkpoints(folder, run)
     return kept
+
+
+def remove_checkpoints(folder: Path, run: Run) -> None:
+    """Remove the files ``checkpoint*`` of a run, from the sweep's bucket, too."""
+    for file in trial_folder(folder, run.number).glob("checkpoint*"):
+        _remove(file)
+    if (location := location_of(folder)) is not None:
+        delete_files(location, trial_name(run.number), "checkpoint*")
 
 
 def _place(run: Run, history: View) -> tuple[bool, float, int]:
@@ -135,6 +140,35 @@ def _remove(path: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
     else:
         path.unlink(missing_ok=True)
+
+
+class PausedCheckpoints:
+    """Keeps the checkpoints of so many paused runs; those least likely to go on lose theirs.
+
+    Args:
+        folder: of the sweep.
+        search: whose journal remembers which runs can only begin again.
+        n_kept: of how many.
+    """
+
+    def __init__(self, folder: Path, search: Search, n_kept: int) -> None:
+        self._folder, self._search, self._n_kept = folder, search, n_kept
+
+    def __call__(self, run: Run) -> None:
+        """Remove what is too much now that a run has paused."""
+        history = self._search.history
+        if not run.is_paused or history.rungs is None:
+            return
+        paused = [trial.first for trial in history.suggested if trial.first.is_paused]
+        held = [one for one in paused if one.number not in history.retired]
+        held.sort(key=lambda one: (-(one.until or 0), -history.score(one.value or 0.0), one.number))
+        for one in held[self._n_kept :]:
+            try:
+                remove_checkpoints(self._folder, one)
+            except OSError as error:  # the next run that pauses tries again
+                logger.warning("a checkpoint cannot be removed: %s", error)
+            else:
+                self._search.record(Retired(run=one.number))
 
 
 class FailuresInARow:

@@ -103,6 +103,17 @@ class Sweep:
         "count with their mean. [default: {default}]", takers=("run", "resume"))
     repeat_top: int = setting(
         3, count(1, is_told=True), "How many best configs. [default: 3]", takers=("run", "resume"))
+    rungs: str | list[int] = setting(
+        "off", kinds.RUNGS,
+        "Train every config to the first of these steps, and only the best further: auto is a "
+        "27th, a 9th, a third and the whole of a training. The trials are then full trainings' "
+        "worth. [default: {default}]")
+    eta: int = setting(
+        3, count(2, is_told=True), "With rungs, one in so many goes on. [default: {default}]")
+    keep_paused: int = setting(
+        64, count(0),
+        "With rungs: of how many paused trials checkpoints are kept; the others can only begin "
+        "again. [default: {default}]", scope=Scope.RUN)
     time_limit_s: float | None = setting(
         None, kinds.DURATION, "Of this run, e.g. 90s, 30m, 12h.", takers=_ALL, scope=Scope.RUN)
     stop_at: float | None = setting(

@@ -32,7 +32,7 @@ from nasbo.storage.mirror import location_of, open_journal
 from nasbo.storage.trial_files import fetch_files
 from nasbo.sweeps.folder import trial_folder, trial_name
 from nasbo.sweeps.job import sweep_name
-from nasbo.sweeps.policies import Checkpoints, FailuresInARow, Screening
+from nasbo.sweeps.policies import Checkpoints, FailuresInARow, PausedCheckpoints, Screening
 from nasbo.sweeps.settings import Sweep, limits_of
 from nasbo.trainer import DATA, Trainer
 from nasbo.tune.cluster import Capacity
@@ -82,13 +82,14 @@ class SweepSearch(Searcher):
             sweep.mode,
             sweep.seed,
             journal=open_journal(folder),
-            notes=sweep.notes(),
+            notes=_notes(sweep, trainer),
             limits=self._limits,
             **sweep.method_options,
         )
         self._screening = Screening(self.search, sweep, trainer, self._limits)
         self._failures = FailuresInARow(sweep.max_failures_in_a_row)
         self._checkpoints = Checkpoints(folder, self.search.history, sweep.keep_checkpoints)
+        self._paused_checkpoints = PausedCheckpoints(folder, self.search, sweep.keep_paused)
         self._decider = RemoteDecider(self._recipe, self._random)
         self.driver = self._make_driver()
 
@@ -100,7 +101,7 @@ class SweepSearch(Searcher):
             screens=(self._refuse, self._screening.answer),
             cost=self._cost,
             retry=RetryPolicy(sweep.max_failures),
-            ended=(self._failures, self._checkpoints),
+            ended=(self._failures, self._checkpoints, self._paused_checkpoints),
             stopping=self._stopping,
         )
         decider = LocalDecider() if self.search.is_quick else self._decider
@@ -337,7 +338,7 @@ class SweepSearch(Searcher):
         if target is None:
             return False
         best = next(iter(history.objectives.ranked(history.suggested)), None)
-        if best is None or best.expected is None:
+        if best is None or best.value is None or best.expected is None:
             return False
         return history.score(best.expected) >= history.score(target)
 
@@ -351,3 +352,9 @@ class SweepSearch(Searcher):
             return False
         n_silent = sum(trial.cause == "no result" for trial in trials)
         return bool(result.get(GIVEN)) or n_silent + 1 >= MAX_SILENT
+
+
+def _notes(sweep: Sweep, trainer: Trainer) -> dict[str, Any]:
+    """What the journal's first line remembers of the sweep."""
+    rungs = trainer.rungs(sweep.rungs, sweep.eta, sweep.trainer_options)
+    return sweep.notes() | ({} if rungs is None else {"rungs": rungs.to_json()})

@@ -21,11 +21,12 @@ import ray
 from ray import tune
 
 from nasbo.search import Verdict
+from nasbo.space import Config
 from nasbo.storage.location import Location
 from nasbo.storage.trial_files import TrialFiles
 from nasbo.sweeps.folder import trial_folder, trial_name
 from nasbo.sweeps.settings import Sweep
-from nasbo.trainer import DATA, cause_of, load_trainer
+from nasbo.trainer import DATA, Trainer, cause_of, load_trainer
 from nasbo.tune.preparation import prepare_node
 from nasbo.tune.results import STEP
 from nasbo.tune.verdicts import Board
@@ -94,6 +95,7 @@ class TuneSession:
     Attributes:
         n_out_of_memory: how often this trial has run out of memory so far: a trainer that can
             takes smaller steps then.
+        until: the step at which the trial is to pause; ``None`` for its end.
     """
 
     def __init__(
@@ -110,23 +112,24 @@ class TuneSession:
         self.seed = zlib.crc32(f"{task.sweep.seed}/{number}".encode())
         self.options: Mapping[str, Any] = task.sweep.trainer_options
         self.n_out_of_memory = n_out_of_memory
-        self.step, self._until, self._board = stretch.step, stretch.until, task.board
+        self.step, self.until, self._board = stretch.step, stretch.until, task.board
         self._last: dict[str, Any] | None = None
-        self._told, self._is_deaf = Verdict.GO_ON, False
+        self._told = Verdict.GO_ON
         self._metric, self._is_metric_late = task.sweep.metric, task.is_metric_late
         store, timeout_s = self._store_last if self._files else None, task.sweep.report_timeout_s
         self._watchdog = Watchdog(self.folder / TIMEOUT_FILE, timeout_s, store)
 
     def report(self, metrics: dict[str, float], step: int | None = None) -> bool:
         """Hand the metrics to Tune, with the one that drives the search under its own key."""
-        self._is_deaf |= self._told is not Verdict.GO_ON  # whoever reports again has gone on
+        if self._told is not Verdict.GO_ON:  # whoever reports again has gone on
+            raise TrainingEnded(f"told to {self._told.value} at step {self.step}")
         self.step = self.step + 1 if step is None else step
         self._tell(self._valued(metrics))
         self._told = self._verdict()
         return self._told is Verdict.GO_ON
 
     def _verdict(self) -> Verdict:
-        if self._until is not None and self.step >= self._until:
+        if self.until is not None and self.step >= self.until:
             return Verdict.PAUSE
         if self._board is None:
             return Verdict.GO_ON
@@ -141,8 +144,8 @@ class TuneSession:
         last = returned or self._last
         if last is None:
             raise MissingMetricError("the trainer neither reported nor returned anything")
-        is_obeyed = self._told is not Verdict.GO_ON and not self._is_deaf
-        if is_obeyed and (math.isfinite(last[VALUE]) or self._is_early(last)):
+        is_told = self._told is not Verdict.GO_ON
+        if is_told and (math.isfinite(last[VALUE]) or self._is_early(last)):
             self._tell({**last, CAUSE: OBEYED[self._told]})
         elif returned is not None:
             self.step += 1
@@ -251,6 +254,13 @@ class Watchdog:
             self.start()
 
 
+class TrainingEnded(BaseException):
+    """Ends a trainer that was told not to go on and reports again.
+
+    It is no ``Exception``: a trainer that handles its errors does not take it for one.
+    """
+
+
 class BucketError(RuntimeError):
     """Object storage could not be written: no fault of the config."""
 
@@ -315,6 +325,14 @@ def run_trial(config: dict[str, Any], task: TrialTask) -> None:
         session.close()
 
 
+def _result(trainer: Trainer, config: Config, session: TuneSession) -> Any:
+    """What the trainer returns; nothing if it had to be ended."""
+    try:
+        return trainer(config, session)
+    except TrainingEnded:
+        return None
+
+
 def _train(config: dict[str, Any], task: TrialTask, session: TuneSession) -> None:
     worker = {"node": ray.get_runtime_context().get_node_id(), "pid": os.getpid()}
     (session.folder / WORKER_FILE).write_text(json.dumps(worker), encoding="utf-8")
@@ -324,7 +342,7 @@ def _train(config: dict[str, Any], task: TrialTask, session: TuneSession) -> Non
         trainer = load_trainer(task.sweep.trainer, task.sweep.working_folder or HOME)
         prepare_node(trainer, task.sweep.trainer_options)
         with session:
-            session.conclude(trainer(config["config"], session))
+            session.conclude(_result(trainer, config["config"], session))
     except (Exception, SystemExit) as error:
         with suppress(OSError, BucketError):  # the disk may be what is wrong
             (session.folder / "error.txt").write_text(traceback.format_exc(), encoding="utf-8")

@@ -36,6 +36,7 @@ class Session:
     seed: int
     options: Mapping[str, Any]
     n_out_of_memory: int = 0
+    until: int | None = None
     reports: list[dict[str, float]] = field(default_factory=list)
 
     def report(self, metrics: dict[str, float], step: int | None = None) -> bool:
