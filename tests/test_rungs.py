@@ -25,8 +25,7 @@ def value(history: History, number: int, step: int) -> float:
 def make(
     budget: int = 4, kind: str = "round", rungs: Rungs | None = RUNGS, journal: Path | None = None
 ) -> Driver:
-    notes = {"rungs": rungs.to_json()} if rungs else {}
-    search = Search("svm", method="random", journal=journal, notes=notes)
+    search = Search("svm", method="random", journal=journal, rungs=rungs)
     return Driver(search, Schedule(kind, budget=budget))
 
 
@@ -252,3 +251,36 @@ def test_with_many_slots_a_round_is_decided_as_a_whole() -> None:
     assert n_promoted >= 4, "one of each subspace at least"
     assert [run.resumed_from > 0 for run in runs[:n_promoted]] == [True] * n_promoted
     assert one.search.history.n_suggested == 16, "and as many new ones as slots"
+
+
+def test_ask_and_tell_with_rungs(tmp_path: Path) -> None:
+    def train(until: int | None, start: int, number: int) -> float:
+        assert start < (until or 18)
+        return float(number % 7) + 1 / (until or 18)
+
+    search = Search("svm", method="random", journal=tmp_path / "j.jsonl", rungs=[2, 6, 18])
+    for _ in range(40):
+        (trial,) = search.ask()
+        search.tell(trial, train(trial.until, trial.resumed_from, trial.id))
+    counts = search.history.state_counts()
+    assert counts["finished"] >= 1
+    assert counts["paused"] >= 10
+    assert search.best.state == "finished"
+    (trial,) = search.ask()
+    assert trial.until in (2, 6, None)
+    search.close()
+    again = Search("svm", method="random", journal=tmp_path / "j.jsonl", rungs=(2, 6, 18))
+    (same,) = again.ask()
+    assert (same.id, same.until, same.resumed_from) == (trial.id, trial.until, trial.resumed_from)
+    again.tell(same, 3.0, step=1)
+    assert again.history.run(same.id).is_paused
+    again.close()
+    with pytest.raises(NasboError, match="was begun with rungs="):
+        Search("svm", method="random", journal=tmp_path / "j.jsonl")
+
+
+def test_a_value_that_is_not_finite_is_no_pause() -> None:
+    search = Search("svm", method="random", rungs=[2, 6])
+    (trial,) = search.ask()
+    search.tell(trial, math.nan)
+    assert search.trials[0].cause == "diverged"

@@ -245,6 +245,16 @@ class Trial:
         return self.first.state
 
     @property
+    def until(self) -> int | None:
+        """The step at which its first run is to pause; ``None`` for a full training."""
+        return self.first.until
+
+    @property
+    def resumed_from(self) -> int:
+        """The step from which its first run goes on; 0 for its beginning."""
+        return self.first.resumed_from
+
+    @property
     def is_open(self) -> bool:
         """Whether its first run has not ended."""
         return self.first.is_open

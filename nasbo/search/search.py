@@ -22,6 +22,7 @@ from nasbo.history import (
     Mode,
     Objectives,
     Run,
+    Rungs,
     Trial,
     check_settings,
     config_key,
@@ -32,7 +33,7 @@ from nasbo.history.estimates import take_estimates
 from nasbo.history.journal import Journal, without_collection
 from nasbo.methods import Suggestion, make_method
 from nasbo.methods.feasible import first_allowed
-from nasbo.search.rungs import Promotion
+from nasbo.search.rungs import Promotion, due_promotions, first_target
 from nasbo.space import Config, Space, load_space
 
 
@@ -49,6 +50,8 @@ class Search:
         notes: what else the first line of the journal is to remember, plain values.
         past: events of an earlier search to continue from, where there is no journal.
         limits: whether a config may be suggested at all; the method keeps to it.
+        rungs: steps at which trials pause and are compared, the last one a full training, or
+            ``Rungs``: then ``ask`` hands the best ones out again, with a later ``until``.
         options: of the method, e.g. ``preset="paper"``.
     """
 
@@ -65,10 +68,12 @@ class Search:
         notes: Mapping[str, Any] | None = None,
         past: Sequence[ev.Event] = (),
         limits: Callable[[Config], bool] | None = None,
+        rungs: Rungs | Sequence[int] | None = None,
         **options: Any,
     ) -> None:
         self.space = load_space(space)
-        objectives = Objectives.of(mode, (notes or {}).get("metric"))
+        notes = {**(notes or {}), **_rungs_note(rungs)}
+        objectives = Objectives.of(mode, notes.get("metric"))
         self.history = History(self.space, objectives)
         self._method = make_method(method, self.space, seed, **options)
         if limits is not None:
@@ -81,7 +86,7 @@ class Search:
             objectives=objectives.to_json(),
             seed=seed,
             options=json_safe(options),
-            notes=json_safe(notes or {}),
+            notes=json_safe(notes),
         )
         if journal is not None and not isinstance(journal, Journal):
             journal = Journal(Path(journal))
@@ -114,15 +119,28 @@ class Search:
             before, now = getattr(settings, name), getattr(self._settings, name)
             if before != now:
                 raise NasboError(f"the journal was begun with {name}={before!r}, not {now!r}")
+        if (before := settings.notes.get("rungs")) != (now := self._settings.notes.get("rungs")):
+            raise NasboError(f"the journal was begun with rungs={before!r}, not {now!r}")
 
     def ask(self, n: int = 1) -> list[Trial]:
-        """The next ``n`` trials to run; fewer only when the space has no untried config left."""
+        """The next ``n`` trials to run; fewer only when the space has no untried config left.
+
+        With rungs, each is to be trained until its ``until`` and told then; promoted ones come
+        first, with the step from which they go on in ``resumed_from``.
+        """
         if not isinstance(n, int) or isinstance(n, bool) or n < 1:
             raise NasboError(f"n must be an integer >= 1, got {n!r}")
         numbers = [self._returned.popleft() for _ in range(min(n, len(self._returned)))]
+        for promotion in due_promotions(self.history, None, is_ending=False)[: n - len(numbers)]:
+            self.promote(promotion)
+            numbers.append(promotion.run)
         if len(numbers) < n:
             numbers += [trial.id for trial in self.open_round(n - len(numbers))]
         for number in numbers:
+            run = self.history.run(number)
+            until = first_target(self.history, run.is_repeat)
+            if until is not None and not run.attempts:
+                self.target(number, until)
             self.start(number)
         return [self.history.trial(number).copy() for number in numbers]
 
@@ -225,7 +243,8 @@ class Search:
         """Say how a trial ended: with a value, or with an error by its cause.
 
         A value that is not finite counts as ``error="diverged"``. ``error="stopped"`` may come
-        with the value that the trial had.
+        with the value that the trial had. A trial that had a step to reach, and is not told beyond
+        it, pauses there.
 
         Args:
             trial: that ``ask`` gave, a run of it, or the number of either.
@@ -239,9 +258,13 @@ class Search:
             NasboError: no such trial, or it was told before.
         """
         ending, value = _ending_of(value, error)
+        number = self._open_number(trial)
+        until = self.history.run(number).until
+        if ending is Ending.FINISHED and until is not None and step <= until:
+            ending, step = Ending.PAUSED, step or until
         self.record(
             ev.Ended(
-                run=self._open_number(trial),
+                run=number,
                 ending=ending,
                 value=value,
                 metrics=json_safe(metrics or {}),
@@ -381,6 +404,14 @@ class Search:
             state = self.history.run(number).state
             raise NasboError(f"trial {number} has been told before: it is {state}")
         return number
+
+
+def _rungs_note(rungs: Rungs | Sequence[int] | None) -> dict[str, Any]:
+    """What the journal's first line remembers of rungs."""
+    if rungs is None:
+        return {}
+    rungs = rungs if isinstance(rungs, Rungs) else Rungs(tuple(rungs))
+    return {"rungs": rungs.to_json()}
 
 
 def _number_of(trial: Trial | Run | int) -> int:

@@ -82,7 +82,8 @@ class SweepSearch(Searcher):
             sweep.mode,
             sweep.seed,
             journal=open_journal(folder),
-            notes=_notes(sweep, trainer),
+            notes=sweep.notes(),
+            rungs=trainer.rungs(sweep.rungs, sweep.eta, sweep.trainer_options),
             limits=self._limits,
             **sweep.method_options,
         )
@@ -352,9 +353,3 @@ class SweepSearch(Searcher):
             return False
         n_silent = sum(trial.cause == "no result" for trial in trials)
         return bool(result.get(GIVEN)) or n_silent + 1 >= MAX_SILENT
-
-
-def _notes(sweep: Sweep, trainer: Trainer) -> dict[str, Any]:
-    """What the journal's first line remembers of the sweep."""
-    rungs = trainer.rungs(sweep.rungs, sweep.eta, sweep.trainer_options)
-    return sweep.notes() | ({} if rungs is None else {"rungs": rungs.to_json()})
