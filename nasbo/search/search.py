@@ -13,7 +13,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from nasbo.errors import NasboError, shorten
+from nasbo.errors import NasboError
 from nasbo.feasibility import failing_regions
 from nasbo.history import (
     By,
@@ -34,6 +34,7 @@ from nasbo.history.journal import Journal, without_collection
 from nasbo.methods import Suggestion, make_method
 from nasbo.methods.feasible import first_allowed
 from nasbo.search.rungs import Promotion, due_promotions, first_target
+from nasbo.search.told import ending_of, number_of, rungs_note, value_of
 from nasbo.space import Config, Space, load_space
 
 
@@ -72,7 +73,7 @@ class Search:
         **options: Any,
     ) -> None:
         self.space = load_space(space)
-        notes = {**(notes or {}), **_rungs_note(rungs)}
+        notes = {**(notes or {}), **rungs_note(rungs)}
         objectives = Objectives.of(mode, notes.get("metric"))
         self.history = History(self.space, objectives)
         self._method = make_method(method, self.space, seed, **options)
@@ -151,7 +152,7 @@ class Search:
 
     def start(self, run: Run | Trial | int) -> None:
         """Note that a run is handed out to a worker."""
-        self.record(ev.Started(run=_number_of(run)))
+        self.record(ev.Started(run=number_of(run)))
 
     def target(self, run: Run | int, until: int | None) -> None:
         """Note at which step a run is to pause, ``None`` for its end; a paused one waits again.
@@ -159,7 +160,7 @@ class Search:
         Raises:
             NasboError: it has ended, or it has paused at that step or beyond.
         """
-        known = self.history.run(_number_of(run))
+        known = self.history.run(number_of(run))
         if not known.is_open and not known.is_paused:
             raise NasboError(f"run {known.number} has ended: it is {known.state}")
         if until is not None and until <= known.step:
@@ -257,7 +258,7 @@ class Search:
         Raises:
             NasboError: no such trial, or it was told before.
         """
-        ending, value = _ending_of(value, error)
+        ending, value = ending_of(value, error)
         number = self._open_number(trial)
         until = self.history.run(number).until
         if ending is Ending.FINISHED and until is not None and step <= until:
@@ -317,7 +318,7 @@ class Search:
             origin: name of the past sweep that it comes from.
             is_comparable: whether it may be the best; if not, only the surrogate learns from it.
         """
-        config, value = self.space.canonical(config), _number(value)
+        config, value = self.space.canonical(config), value_of(value)
         if not math.isfinite(value):
             raise NasboError(f"an observed value must be finite, got {value}")
         self.record(
@@ -394,7 +395,7 @@ class Search:
 
     def _open_number(self, trial: Trial | Run | int) -> int:
         """The number of an open run: of a trial, its first one that is open."""
-        number = _number_of(trial)
+        number = number_of(trial)
         if not 0 <= number < self.history.n_runs:
             raise NasboError(f"there is no trial {number}")
         if isinstance(trial, Trial):
@@ -404,38 +405,3 @@ class Search:
             state = self.history.run(number).state
             raise NasboError(f"trial {number} has been told before: it is {state}")
         return number
-
-
-def _rungs_note(rungs: Rungs | Sequence[int] | None) -> dict[str, Any]:
-    """What the journal's first line remembers of rungs."""
-    if rungs is None:
-        return {}
-    rungs = rungs if isinstance(rungs, Rungs) else Rungs(tuple(rungs))
-    return {"rungs": rungs.to_json()}
-
-
-def _number_of(trial: Trial | Run | int) -> int:
-    if isinstance(trial, Trial):
-        return trial.id
-    if not isinstance(trial, Run | int):
-        raise NasboError(f"a trial or its number is needed, got {shorten(trial)}")
-    return trial.number if isinstance(trial, Run) else trial
-
-
-def _number(value: Any) -> float:
-    try:
-        if isinstance(value, str | bytes | bool):
-            raise TypeError
-        return float(value)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise NasboError(f"a value must be a number, got {shorten(value)}") from error
-
-
-def _ending_of(value: float | None, error: str | None) -> tuple[Ending, float | None]:
-    ending = Ending.FINISHED if error is None else Ending.of(error)
-    if value is None and error is None:
-        raise NasboError("tell needs a value or an error")
-    number = None if value is None else _number(value)
-    if number is not None and not math.isfinite(number):
-        return (Ending.DIVERGED if error is None else ending), None
-    return ending, number

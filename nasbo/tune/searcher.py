@@ -13,7 +13,7 @@ from typing import Any
 from ray.tune.search import Searcher
 
 from nasbo.errors import JournalError, NasboError
-from nasbo.history import Mode, Run
+from nasbo.history import Mode, Run, Rungs
 from nasbo.history.events import Decoder, Event, Settings
 from nasbo.methods import Suggestion
 from nasbo.methods.random import RandomSearch
@@ -52,6 +52,11 @@ class NasboSearch(Searcher):
         gpus: for the surrogate.
         threads: for the surrogate.
         limits: whether a config may be suggested at all; it is called in another process, too.
+        rungs: steps at which trials pause and are compared, the last one a full training, or
+            ``Rungs``. Each config then comes with ``config["nasbo"]``: the trial's number
+            ``trial``, the step ``until`` at which the trainable is to return (``None`` for a full
+            training) and the step ``start`` from which it goes on. Only with Tune's default
+            scheduler: rungs stop trials themselves.
     """
 
     _metric: str | None
@@ -75,9 +80,10 @@ class NasboSearch(Searcher):
         gpus: float = 0,
         threads: int = 1,
         limits: Callable[[Config], bool] | None = None,
+        rungs: Rungs | Sequence[int] | None = None,
     ) -> None:
         super().__init__(metric=metric, mode=mode)
-        self._limits = limits
+        self._limits, self._rungs = limits, rungs
         self.space = load_space(space)
         self.schedule = Schedule(schedule, batch, share, deadline_s)
         self._seed, self._method, self._options = seed, method, dict(method_options or {})
@@ -99,6 +105,7 @@ class NasboSearch(Searcher):
             self._seed,
             past=past,
             limits=self._limits,
+            rungs=self._rungs,
             **self._options,
         )
 
@@ -166,6 +173,13 @@ class NasboSearch(Searcher):
         """Note the progress of a running trial."""
         self._steps[trial_id] = step_of(result)
         self._guard(self._report, trial_id, result)
+
+    def on_pause(self, trial_id: str) -> None:
+        """Refuse ``HyperBandForBOHB``, the one scheduler that calls this."""
+        raise NasboError(
+            "HyperBandForBOHB works with its own searcher, TuneBOHB: use "
+            "NasboSearch(rungs=[...]) without a scheduler, or AsyncHyperBandScheduler"
+        )
 
     def on_trial_complete(
         self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False
@@ -236,7 +250,11 @@ class NasboSearch(Searcher):
         if not isinstance(answer, Run):
             return Searcher.FINISHED if answer is Next.DONE else None
         self._trials[trial_id] = answer.number
-        return self.search.history.trial(answer.number).copy().config
+        config = self.search.history.trial(answer.number).copy().config
+        if self.search.history.rungs is None:
+            return config
+        stretch = {"trial": answer.number, "start": answer.resumed_from, "until": answer.until}
+        return {**config, "nasbo": stretch}
 
     def _recipe(self) -> MethodRecipe:
         history = self.search.history

@@ -122,7 +122,8 @@ def test_a_scheduler_stops_trials_early(tmp_path: Path) -> None:
     assert stopped
     assert all(t.first.value == pytest.approx(t.config["x"] + 1 / t.step) for t in stopped)
     rows = {t.id: score for t, score in searcher.search.history.rows()}
-    assert set(rows) == {t.id for t in trials if t.step == 8}, "full trainings alone"
+    assert {trial.id: -trial.last_value for trial in trials if trial.last_value} == rows
+    assert {t.id for t in trials if t.value is not None} == {t.id for t in trials if t.step == 8}
     assert {t.step for t in stopped} >= {1, 8}
     assert searcher.search.best.step == 8
 

@@ -1,0 +1,48 @@
+"""Numbers, values and endings as users tell them, checked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from nasbo.errors import NasboError, shorten
+from nasbo.history import Ending, Run, Rungs, Trial
+
+
+def rungs_note(rungs: Rungs | Sequence[int] | None) -> dict[str, Any]:
+    """What the journal's first line remembers of rungs."""
+    if rungs is None:
+        return {}
+    rungs = rungs if isinstance(rungs, Rungs) else Rungs(tuple(rungs))
+    return {"rungs": rungs.to_json()}
+
+
+def number_of(trial: Trial | Run | int) -> int:
+    """The number of a trial, a run, or itself."""
+    if isinstance(trial, Trial):
+        return trial.id
+    if not isinstance(trial, Run | int):
+        raise NasboError(f"a trial or its number is needed, got {shorten(trial)}")
+    return trial.number if isinstance(trial, Run) else trial
+
+
+def value_of(value: Any) -> float:
+    """A value as a number; text that looks like one is refused."""
+    try:
+        if isinstance(value, str | bytes | bool):
+            raise TypeError
+        return float(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise NasboError(f"a value must be a number, got {shorten(value)}") from error
+
+
+def ending_of(value: float | None, error: str | None) -> tuple[Ending, float | None]:
+    """How a run ended, and its value if that is finite."""
+    ending = Ending.FINISHED if error is None else Ending.of(error)
+    if value is None and error is None:
+        raise NasboError("tell needs a value or an error")
+    number = None if value is None else value_of(value)
+    if number is not None and not math.isfinite(number):
+        return (Ending.DIVERGED if error is None else ending), None
+    return ending, number
