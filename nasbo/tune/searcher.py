@@ -290,6 +290,11 @@ class NasboSearch(Searcher):
         last_seen = self._steps.pop(trial_id, 0)
         if number is None:
             return
+        curve = self.search.history.run(number).curve
+        if result is None and curve and not error:  # a scheduler stopped it while Tune paused it
+            step, value = curve[-1]
+            self.driver.on_end(number, value, error="stopped", step=step)
+            return
         value, cause = self._ending(result, error, last_seen)
         result = result or {}
         self.driver.on_end(
