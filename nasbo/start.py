@@ -21,6 +21,7 @@ from nasbo.report.forecast import (
     describe_length,
     describe_needs,
     describe_options,
+    describe_rungs,
 )
 from nasbo.report.plots import plot_best_so_far
 from nasbo.report.progress import Progress, duration
@@ -44,7 +45,7 @@ from nasbo.sweeps.checks import (
     provenance_of,
 )
 from nasbo.sweeps.folder import SETTINGS_FILE, SweepFolder, create_folder
-from nasbo.sweeps.forecast import draw_forecast, sweep_length
+from nasbo.sweeps.forecast import draw_forecast, simulate_rungs, sweep_length
 from nasbo.sweeps.job import sweep_name
 from nasbo.sweeps.past import read_past
 from nasbo.sweeps.settings import Sweep, limits_of, parsed, read_settings
@@ -129,6 +130,8 @@ def plan_sweep(file: str, given: Mapping[str, Any], console: Console) -> int:
     forecast = draw_forecast(space, calibrated(sweep, space, console), limits, N_FORECAST)
     what = f"{sweep.trials} trials of {sweep.trainer} on {Path(sweep.space).stem}"
     console.print(describe_forecast(forecast, what, str(limits or "")), highlight=False)
+    for words in describe_rungs(simulate_rungs(sweep, space), sweep.trials):
+        console.print(words, highlight=False, soft_wrap=True)
     console.print(describe_length(sweep_length(forecast, sweep, space)), highlight=False)
     for words in _warnings(sweep):
         console.print(Text(words), soft_wrap=True)

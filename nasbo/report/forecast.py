@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from nasbo.report.progress import duration
-from nasbo.sweeps.forecast import SECONDS, SHARES, Forecast, Length
+from nasbo.sweeps.forecast import SECONDS, SHARES, Forecast, Length, Stretches
 
 
 def describe_forecast(forecast: Forecast, what: str, limits: str = "") -> RenderableType:
@@ -42,6 +42,19 @@ def describe_length(length: Length | None) -> str:
         f"length: about {median} ({low} to {high}) for {length.n_trainings} trainings on "
         f"{length.slots} slots like this machine's, without the method's own time"
     )
+
+
+def describe_rungs(stretches: Stretches | None, trials: int) -> list[str]:
+    """What a budget of full trainings' worth buys with rungs, in words; nothing without them."""
+    if stretches is None:
+        return []
+    rungs = stretches.rungs
+    n_steps = sum(stretches.steps)
+    return [
+        f"rungs: {rungs}, one in {rungs.eta} goes on: {trials} trainings' worth is about "
+        f"{stretches.n_configs:,} configs, {stretches.n_full} of them trained in full, {n_steps:,} "
+        f"epochs instead of {stretches.n_configs * rungs.full:,}"
+    ]
 
 
 def describe_options(path: str, options: Mapping[str, Any], is_checked: bool) -> str:

@@ -11,12 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from nasbo.history import Run, Rungs
 from nasbo.limits import Describe, Limits, numbers_of
 from nasbo.methods import design_size
 from nasbo.resources import room_here
+from nasbo.search import Driver, Schedule, Search
 from nasbo.search.schedule import is_crowded
 from nasbo.space import Space
 from nasbo.sweeps.settings import Sweep
+from nasbo.trainer import load_trainer
 
 SECONDS = "seconds"
 SHARES = {"min": 0.0, "10 %": 0.1, "median": 0.5, "90 %": 0.9, "max": 1.0}
@@ -54,6 +57,41 @@ class Length:
     slots: int
 
 
+@dataclass(frozen=True)
+class Stretches:
+    """How trials would be trained with rungs, if their ranks at all rungs agreed.
+
+    Attributes:
+        rungs: of the sweep.
+        n_configs: how many would begin.
+        n_full: how many would be trained in full.
+        steps: of each stretch of a training, in the order in which they would begin.
+    """
+
+    rungs: Rungs
+    n_configs: int
+    n_full: int
+    steps: tuple[int, ...]
+
+
+def simulate_rungs(sweep: Sweep, space: Space) -> Stretches | None:
+    """The stretches of a sweep with rungs whose method draws configs at random, else ``None``."""
+    if not isinstance(sweep.rungs, list):
+        return None
+    rungs = Rungs(tuple(sweep.rungs), sweep.eta, load_trainer(sweep.trainer).resumes)
+    schedule = Schedule(sweep.schedule, sweep.batch, budget=sweep.trials)
+    rng, values, steps = np.random.default_rng(0), dict[int, float](), list[int]()
+    with Search(space, "random", rungs=rungs) as search:
+        driver = Driver(search, schedule)
+        while isinstance(run := driver.next(expected_slots(sweep)), Run):
+            goal = run.until or rungs.full
+            steps.append(goal - run.resumed_from)
+            value = values.setdefault(run.number, float(rng.random()))
+            driver.on_end(run.number, value, step=goal)
+        counts = search.history.state_counts()
+    return Stretches(rungs, len(values), counts["finished"], tuple(steps))
+
+
 def draw_forecast(
     space: Space, describe: Describe, limits: Limits | None, n: int, seed: int = 0
 ) -> Forecast:
@@ -74,6 +112,8 @@ def sweep_length(forecast: Forecast, sweep: Sweep, space: Space) -> Length | Non
     if not seconds:
         return None
     slots = expected_slots(sweep)
+    if (stretches := simulate_rungs(sweep, space)) is not None:
+        return _stretched_length(stretches, seconds, slots)
     sizes = round_sizes(sweep, space, slots)
     rng = np.random.default_rng(0)
     is_sorted = sweep.schedule == "round"  # in a round the dearest trials start first
@@ -81,6 +121,14 @@ def sweep_length(forecast: Forecast, sweep: Sweep, space: Space) -> Length | Non
     lengths = [sum(_end(-np.sort(-one) if is_sorted else one, slots) for one in d) for d in draws]
     low, median, high = np.quantile(lengths, [0.1, 0.5, 0.9])
     return Length(float(low), float(median), float(high), sum(sizes), slots)
+
+
+def _stretched_length(stretches: Stretches, seconds: list[float], slots: int) -> Length:
+    """Of a sweep with rungs; waiting for the end of rounds is left out."""
+    rng, shares = np.random.default_rng(0), np.array(stretches.steps) / stretches.rungs.full
+    draws = (rng.choice(np.asarray(seconds), len(shares)) * shares for _ in range(N_SIMULATED))
+    low, median, high = np.quantile([_end(one, slots) for one in draws], [0.1, 0.5, 0.9])
+    return Length(float(low), float(median), float(high), len(shares), slots)
 
 
 def expected_slots(sweep: Sweep) -> int:

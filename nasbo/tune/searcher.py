@@ -292,8 +292,8 @@ class NasboSearch(Searcher):
             return
         curve = self.search.history.run(number).curve
         if result is None and curve and not error:  # a scheduler stopped it while Tune paused it
-            step, value = curve[-1]
-            self.driver.on_end(number, value, error="stopped", step=step)
+            step, last = curve[-1]
+            self.driver.on_end(number, last, error="stopped", step=step)
             return
         value, cause = self._ending(result, error, last_seen)
         result = result or {}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from nasbo.history import History
+from nasbo.history import History, Trial
 from nasbo.history.journal import read_events
 from nasbo.storage.mirror import JOURNAL_FILE
 from nasbo.sweeps.folder import SweepFolder, trial_folder
@@ -53,19 +54,40 @@ class Audit:
         ]
 
 
+def results(trial: Trial) -> dict[int, float]:
+    """The values of a trial by their steps: at its pauses, and at its end."""
+    found = {step: pause.value for step, pause in trial.first.pauses.items()}
+    return found | ({trial.step: trial.value} if trial.value is not None else {})
+
+
+def decisions(events: Iterable[Mapping[str, Any]]) -> list[Any]:
+    """The configs of a search and, with rungs, its promotions, in order."""
+    found: list[Any] = []
+    for event in events:
+        if event["event"] == "suggested":
+            found.append(event["config"])
+        elif event["event"] == "targeted" and event["reason"]:
+            found.append((event["run"], event["until"]))
+    return found
+
+
 class Witness:
     """Remembers every result that the journal ever acknowledged."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.seen: dict[int, Any] = {}
+        self.seen: dict[tuple[int, int], Any] = {}
         self.n_gone = 0
 
     def look(self) -> History:
         """Compare the journal with what was seen before."""
         history = SweepFolder(self.folder).history
-        now = {t.id: (t.config, t.value) for t in history.trials if t.state == "finished"}
-        self.n_gone += sum(now.get(number) != known for number, known in self.seen.items())
+        now = {
+            (trial.id, step): (trial.config, value)
+            for trial in history.trials
+            for step, value in results(trial).items()
+        }
+        self.n_gone += sum(now.get(one) != known for one, known in self.seen.items())
         self.seen |= now
         return history
 
@@ -74,16 +96,19 @@ def audit(witness: Witness, n_trials: int, expected: list[Any] | None) -> Audit:
     """Judge a sweep that has come to its end."""
     history = witness.look()
     events = read_events(witness.folder / JOURNAL_FILE)
-    ends = Counter(e["run"] for e in events if e["event"] == "ended")
-    configs = [trial.config for trial in history.trials]
+    ends = Counter((e["run"], e["step"]) for e in events if e["event"] == "ended")
     is_exact = history.n_ended == history.n_suggested == n_trials
+    if history.rungs is not None:
+        is_exact = n_trials - 1 < history.spent <= n_trials
     return Audit(
         trials=history.n_ended,
-        lost=witness.n_gone + sum(t.state != "finished" for t in history.trials),
+        lost=witness.n_gone
+        + sum(t.state not in ("finished", "paused") for t in history.trials)
+        + sum(t.state == "paused" and history.rungs is None for t in history.trials),
         doubled=sum(n > 1 for n in ends.values()),
         from_zero=sum(_began_again(witness.folder, t.id) for t in history.trials),
         budget_errors=int(not is_exact),
-        differing=_n_differing(configs, expected),
+        differing=_n_differing(decisions(events), expected),
         retries=history.retry_counts(),
     )
 

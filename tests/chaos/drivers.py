@@ -8,17 +8,21 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from nasbo import Search, run_loop
+from nasbo import Search
+from nasbo.history import Run
+from nasbo.search import Driver, Schedule
 from nasbo.storage.mirror import JOURNAL_FILE
 from nasbo.sweeps.folder import create_folder
 from nasbo.sweeps.settings import Sweep
-from tests.chaos.audit import Audit, Witness, audit
-from tests.tune.toy import simulation
+from tests.chaos.audit import N_STEPS, Audit, Witness, audit, decisions
+from tests.chaos.trainer import loss
 
 ROOT = Path(__file__).parents[2]
+N_SLOTS = 3
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 
 
@@ -31,12 +35,20 @@ def drive(folder: Path, *words: str, log: Path | None = None) -> subprocess.Pope
         return subprocess.Popen(command, cwd=ROOT, stdout=file, stderr=file, env=environment)
 
 
-def kill_drivers(folder: Path, seed: int, n_kills: int, n_trials: int, method: str) -> Audit:
+def kill_drivers(
+    folder: Path,
+    seed: int,
+    n_kills: int,
+    n_trials: int,
+    method: str,
+    rungs: Sequence[int] | None = None,
+) -> Audit:
     """One sweep whose driver is killed ``n_kills`` times."""
     rng = random.Random(seed)
     sweep = Sweep(
         space="simulation", trainer="tests.chaos.trainer:train", method=method, trials=n_trials,
-        slots=3, cpus_per_trial=0.5, metric="loss", seed=seed,
+        slots=N_SLOTS, cpus_per_trial=0.5, metric="loss", seed=seed,
+        rungs="off" if rungs is None else list(rungs),
     )  # fmt: skip
     create_folder(folder, sweep)
     witness, found = Witness(folder), Audit()
@@ -51,7 +63,7 @@ def kill_drivers(folder: Path, seed: int, n_kills: int, n_trials: int, method: s
     process = drive(folder)
     if process.wait(timeout=600) != 0:
         raise RuntimeError(f"the last resume failed: see {folder}.log")
-    return found + audit(witness, n_trials, uninterrupted(seed, n_trials, method))
+    return found + audit(witness, n_trials, uninterrupted(seed, n_trials, method, rungs))
 
 
 def _kill_once(folder: Path, witness: Witness, rng: random.Random, number: signal.Signals) -> bool:
@@ -82,8 +94,13 @@ def _tear(journal: Path, rng: random.Random) -> None:
         file.write(line[: rng.randrange(1, len(line))])
 
 
-def uninterrupted(seed: int, n_trials: int, method: str) -> list[Any]:
-    """The configs of the same search in one process, without any fault."""
-    search = Search("simulation", method=method, seed=seed)
-    run_loop(search, simulation, n_trials)
-    return [trial.config for trial in search.trials]
+def uninterrupted(seed: int, n_trials: int, method: str, rungs: Sequence[int] | None) -> list[Any]:
+    """What the same search decides in one process, without any fault."""
+    search = Search("simulation", method=method, seed=seed, rungs=rungs)
+    driver = Driver(search, Schedule(budget=n_trials))
+    while isinstance(run := driver.next(N_SLOTS), Run):
+        step = run.until or N_STEPS
+        value = loss(search.history.trial(run.number).config, step)
+        driver.on_report(run.number, step, value, {})
+        driver.on_end(run.number, value, step=step)
+    return decisions(event.to_json() for event in search.events)

@@ -10,6 +10,7 @@ import signal
 import statistics
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -101,13 +102,16 @@ def _signal(pid: int, number: signal.Signals) -> None:
         return
 
 
-def break_nodes(folder: Path, seed: int, n_faults: int, n_trials: int) -> tuple[Audit, list[float]]:
+def break_nodes(
+    folder: Path, seed: int, n_faults: int, n_trials: int, rungs: Sequence[int] | None = None
+) -> tuple[Audit, list[float]]:
     """One sweep on a cluster whose nodes are broken; also seconds until trials ran again."""
     rng = random.Random(seed)
     cluster = LocalCluster(3)
     sweep = Sweep(
         space="simulation", trainer="tests.chaos.trainer:train", method="random", trials=n_trials,
         metric="loss", seed=seed, address=cluster.address, trainer_options={"step_s": 0.5},
+        rungs="off" if rungs is None else list(rungs),
     )  # fmt: skip
     create_folder(folder, sweep)
     witness, found, frozen, delays = Witness(folder), Audit(), [], []

@@ -5,11 +5,19 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from tests.chaos.audit import N_STEPS
 from tests.tune.toy import simulation
+
+RESUMES = True
+
+
+def steps(options: Mapping[str, Any]) -> int:
+    """Of a full training."""
+    return N_STEPS
 
 
 def train(config: dict[str, Any], session: Any) -> None:
@@ -17,15 +25,22 @@ def train(config: dict[str, Any], session: Any) -> None:
     done = json.loads(file.read_text()) if file.exists() else 0
     note(session.folder, "begin", done)
     (session.folder / "ballast").write_bytes(bytes(int(session.options.get("ballast", 0))))
+    if done == (session.until or N_STEPS):
+        session.report({"loss": loss(config, done)}, step=done)
+        return
     for step in range(done, N_STEPS):
         time.sleep(float(session.options.get("step_s", 0.15)))
         partial = file.with_suffix(".partial")
         partial.write_text(json.dumps(step + 1))
         os.replace(partial, file)
         note(session.folder, "saved", step + 1)
-        session.report({"loss": simulation(config) + (N_STEPS - 1 - step)})
-    if done == N_STEPS:
-        session.report({"loss": simulation(config)})
+        if not session.report({"loss": loss(config, step + 1)}, step=step + 1):
+            return
+
+
+def loss(config: dict[str, Any], step: int) -> float:
+    """After so many steps; it falls by one with each."""
+    return simulation(config) + (N_STEPS - step)
 
 
 def note(folder: Path, kind: str, step: int) -> None:

@@ -11,11 +11,18 @@ import torch
 from rich.console import Console
 
 from nasbo.errors import NasboError, SweepError
-from nasbo.report.forecast import describe_forecast, describe_length
+from nasbo.report.forecast import describe_forecast, describe_length, describe_rungs
 from nasbo.space import load_space
 from nasbo.start import plan_sweep, show_summaries
-from nasbo.sweeps.forecast import Forecast, draw_forecast, expected_slots, round_sizes, sweep_length
-from nasbo.sweeps.settings import Sweep, limits_of
+from nasbo.sweeps.forecast import (
+    Forecast,
+    draw_forecast,
+    expected_slots,
+    round_sizes,
+    simulate_rungs,
+    sweep_length,
+)
+from nasbo.sweeps.settings import Sweep, limits_of, make_sweep
 
 SPACE = load_space(
     {"n": {"type": "int", "range": [1, 20]}, "x": {"type": "float", "range": [0, 1]}}
@@ -152,3 +159,24 @@ def test_constraints_need_a_summary(space_file: str) -> None:
     given = {"trainer": "tests.tune.toy:simulation", "constraints": ("params<=1",)}
     with pytest.raises(SweepError, match="need a function summary"):
         plan_sweep(space_file, given, Console())
+
+
+def test_with_rungs_a_budget_is_trainings_worth(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(Path(__file__).parents[2])
+    space = load_space("nas_cifar10")
+    settings = {"trials": 20, "slots": 2, "trainer": "tests.tune.climbing:train"}
+    whole = make_sweep({"space": "nas_cifar10", **settings})
+    parts = make_sweep({"space": "nas_cifar10", "rungs": [2, 6, 18], **settings})
+    assert simulate_rungs(whole, space) is None
+    found = simulate_rungs(parts, space)
+    assert found is not None
+    assert 19 * 18 <= sum(found.steps) <= 20 * 18
+    assert found.n_configs > 40
+    assert 2 <= found.n_full <= 12
+    (words,) = describe_rungs(found, 20)
+    assert f"about {found.n_configs} configs, {found.n_full} of them trained in full" in words
+    forecast = Forecast(1, 1, {"seconds": [9.0]})
+    length, full = (sweep_length(forecast, one, space) for one in (parts, whole))
+    assert length is not None
+    assert full is not None
+    assert length.median_s == pytest.approx(full.median_s, rel=0.1), "the same work"
