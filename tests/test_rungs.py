@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import pytest
@@ -10,47 +9,10 @@ import pytest
 from nasbo.errors import NasboError
 from nasbo.history import History, Run, Rungs, parse_rungs
 from nasbo.history.journal import read_events
-from nasbo.search import Driver, Next, Schedule, Search, Verdict
+from nasbo.search import Next
 from nasbo.search.repeats import is_complete
 from nasbo.search.rungs import agreement, due_promotions, misleading_rungs, room, standings
-
-RUNGS = Rungs((2, 6, 18))
-
-
-def value(history: History, number: int, step: int) -> float:
-    """A curve that falls with the steps; smaller trial numbers modulo 7 are better."""
-    return (number * 5 % 7) + 10.0 / step
-
-
-def make(
-    budget: int = 4, kind: str = "round", rungs: Rungs | None = RUNGS, journal: Path | None = None
-) -> Driver:
-    notes = {"rungs": rungs.to_json()} if rungs else {}
-    search = Search("svm", method="random", journal=journal, notes=notes)
-    return Driver(search, Schedule(kind, budget=budget))
-
-
-def train(one: Driver, run: Run, curve=value) -> int:
-    """Train a run to its target or its end; where it got to."""
-    full = one.search.history.rungs.full if one.search.history.rungs else 18
-    for step in range(run.resumed_from + 1, full + 1):
-        now = curve(one.search.history, run.number, step)
-        if math.isnan(now):
-            one.on_end(run.number, now, step=step)
-            return step
-        if one.on_report(run.number, step, now, {}) is Verdict.PAUSE:
-            one.on_end(run.number, now, error="paused", step=step)
-            return step
-    one.on_end(run.number, now, step=full)
-    return full
-
-
-def drive(one: Driver, n: int = 10_000, curve=value, slots: int = 1) -> list[tuple[int, int, int]]:
-    """(run, from, to) of each stretch."""
-    done = []
-    while len(done) < n and isinstance(run := one.next(slots), Run):
-        done.append((run.number, run.resumed_from, train(one, run, curve)))
-    return done
+from tests.rung_search import drive, make, train, value
 
 
 def test_rungs_of_a_training() -> None:

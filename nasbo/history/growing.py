@@ -20,6 +20,7 @@ class GrowingRun:
         self.until: int | None = None
         self.resumed_from = 0
         self.pauses: dict[int, Pause] = {}
+        self.reasons: dict[int, str] = {}
         self.n_repeated_steps = 0
         self.attempts: list[Attempt] = []
         self.retries: Counter[str] = Counter()
@@ -39,8 +40,10 @@ class GrowingRun:
         if self.value is not None:
             self.pauses[self.until or self.step] = Pause(self.step, self.value)
 
-    def go_on(self, is_from_start: bool) -> None:
+    def go_on(self, is_from_start: bool, reason: str) -> None:
         """Wait again, for a later target."""
+        if reason:
+            self.reasons[self.until or self.step] = reason
         self.state, self.ending, self.value, self.ended_at = "waiting", None, None, None
         self.n_repeated_steps += self.step if is_from_start else 0
         self.resumed_from = 0 if is_from_start else self.step
@@ -57,6 +60,7 @@ class GrowingRun:
             until=self.until,
             resumed_from=self.resumed_from,
             pauses=dict(self.pauses),
+            reasons=dict(self.reasons),
             n_repeated_steps=self.n_repeated_steps,
             state=self.state,
             attempts=tuple(self.attempts),

@@ -222,7 +222,7 @@ class History(View):
     def _on_targeted(self, event: ev.Targeted) -> None:
         run = self._run(event.run)
         if run.ending is Ending.PAUSED:
-            run.go_on(event.is_from_start)
+            run.go_on(event.is_from_start, event.reason)
             self.retired.discard(run.number)
             self._open[run.number] = run
             self._estimates.unseen.add(run.number)
