@@ -12,6 +12,9 @@ value              of the metric; the mean where it was repeated
 n_values           how many values that mean has
 repeat_of, twin    the trial whose config it repeats, or whose result it took over
 step               of the last report
+last_value         with rungs: the value or, of a trial that was trained in part, that of its last
+                   pause, while ``value`` stays empty; without rungs always empty
+rung               with rungs: step of the highest one at which it was seen; without always empty
 attempts           how often it was begun
 seconds            of all attempts that have ended; ``seconds_by_attempt`` of each
 message            why it failed or was begun again
@@ -35,6 +38,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from nasbo.history import PREDICTION, Ending, Run, Trial, View
+from nasbo.sweeps.rungs import rung_of
 
 Row = dict[str, Any]
 OWN = "nasbo_"
@@ -48,7 +52,7 @@ def trial_rows(history: View) -> list[Row]:
 
 
 def _row(history: View, trial: Trial, run: Run) -> Row:
-    is_mean = not run.is_repeat and trial.value is not None
+    is_mean = not run.is_repeat and (trial.value is not None or history.rungs is not None)
     known = None if run.is_repeat else trial.estimate
     seconds = [round(a.end - a.start, 3) for a in run.attempts if a.end is not None]
     return {
@@ -62,6 +66,7 @@ def _row(history: View, trial: Trial, run: Run) -> Row:
         "repeat_of": trial.id if run.is_repeat else None,
         "twin": None if run.is_repeat else trial.twin,
         "step": run.step,
+        **_rung_columns(history, trial, run),
         "attempts": len(run.attempts),
         "seconds": round(run.seconds, 3),
         "seconds_by_attempt": seconds,
@@ -72,6 +77,14 @@ def _row(history: View, trial: Trial, run: Run) -> Row:
         "metrics": _plain(run.metrics),
         "config": trial.config,
     }
+
+
+def _rung_columns(history: View, trial: Trial, run: Run) -> Row:
+    if history.rungs is None:
+        return {"last_value": None, "rung": None}
+    if run.is_repeat:
+        return {"last_value": run.value, "rung": None if run.value is None else history.rungs.full}
+    return {"last_value": trial.last_value, "rung": rung_of(history, trial)}
 
 
 def measurement_rows(history: View) -> list[Row]:

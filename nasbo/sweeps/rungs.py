@@ -66,11 +66,7 @@ class Waiting:
     @property
     def reason(self) -> str:
         """Why it waits, in words."""
-        go_on = (
-            f"{self.n_best} go on"
-            if self.n_best > 1
-            else ("none goes on", "1 goes on")[self.n_best]
-        )
+        go_on = {0: "none goes on yet", 1: "1 goes on"}.get(self.n_best, f"{self.n_best} go on")
         words = f"{ordinal(self.rank)} of {self.n_seen} at step {self.step}; {go_on}"
         return f"{words}; its checkpoint was removed" if self.is_retired else words
 
@@ -114,13 +110,17 @@ def seen_at(history: View, step: int) -> list[Standing]:
         return standings(history, step)
     found = []
     for trial in history.suggested:
-        run = trial.first
         if trial.value is not None:
             found.append(Standing(trial, history.score(trial.value), False))
-        elif run.ending is not None and run.ending.teaches == "worst":
-            if run.attempts and run.until is None:
-                found.append(Standing(trial, -math.inf, False))
+        elif _failed_on_the_last_way(trial):
+            found.append(Standing(trial, -math.inf, False))
     return sorted(found, key=lambda one: (-one.score, one.trial.id))
+
+
+def _failed_on_the_last_way(trial: Trial) -> bool:
+    run = trial.first
+    is_worst = run.ending is not None and run.ending.teaches == "worst"
+    return is_worst and bool(run.attempts) and run.until is None
 
 
 def promoted_at(trial: Trial) -> list[int]:
