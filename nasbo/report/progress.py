@@ -15,6 +15,7 @@ from rich.text import Text
 
 from nasbo.history import Run, View
 from nasbo.report.axes import is_finite
+from nasbo.search.rungs import stretch
 from nasbo.sweeps.rungs import at_step
 from nasbo.sweeps.spending import budget_text, n_trained
 
@@ -162,7 +163,7 @@ def time_left(history: View, budget: int) -> float | None:
 def _time_left_by_steps(history: View, budget: int, full: int) -> float | None:
     """By the mean pace so far: a new config is shorter than a promotion to a high rung."""
     n_steps = n_trained(history.runs)
-    left = (budget - history.spent) * full + sum(_n_ahead(r, full) for r in history.open_runs)
+    left = (budget - history.spent) * full + sum(_n_ahead(history, r) for r in history.open_runs)
     if not n_steps or left <= 0:
         return None
     spans = (span for run in history.runs for span in run.spans(history.last_time))
@@ -170,9 +171,9 @@ def _time_left_by_steps(history: View, budget: int, full: int) -> float | None:
     return left * (covered(spans) + decisions) / n_steps
 
 
-def _n_ahead(run: Run, full: int) -> int:
-    """Steps that a run on a worker is charged with already and has not trained yet."""
-    return max((run.until or full) - run.step, 0) if run.state == "running" else 0
+def _n_ahead(history: View, run: Run) -> int:
+    """Steps of an open run's present stretch that are not trained yet: it is charged with all."""
+    return stretch(history, run) - max(run.step - run.resumed_from, 0)
 
 
 def covered(spans: Iterable[tuple[float, float]]) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from itertools import accumulate
 
@@ -16,6 +17,13 @@ def budget_text(history: View, budget: int) -> str:
         f"{history.spent:.1f} of {budget} trainings' worth; {history.n_suggested} configs, "
         f"{n_full(history)} in full"
     )
+
+
+def least_budget(history: View) -> int:
+    """The smallest budget that pays what was decided so far."""
+    if history.rungs is None:
+        return history.n_suggested
+    return math.ceil(history.spent - 1e-6)
 
 
 def n_full(history: View) -> int:
@@ -66,11 +74,15 @@ def course(history: View) -> list[tuple[int, Trial]]:
     return found
 
 
-def best_course(history: View) -> list[tuple[float, float]]:
+def best_course(history: View, is_open: bool = False) -> list[tuple[float, float]]:
     """The best value so far over the budget used: trials, or with rungs trainings' worth.
 
     A point for each trial that has ended, with rungs for each one that was trained in full; before
     the first value it is not a number.
+
+    Args:
+        history: of the sweep.
+        is_open: leaves out the last point with rungs: the best just now.
     """
     rungs = history.rungs
     if rungs is None:
@@ -82,5 +94,17 @@ def best_course(history: View) -> list[tuple[float, float]]:
             best = trial.value if history.objectives.is_better(trial.value, best) else best
         if best is not None:
             points.append((n_steps / rungs.full, best))
+    if is_open or not points:
+        return points
     used = n_trained(run for run in history.runs if not run.is_repeat) / rungs.full
-    return [*points, (max(used, points[-1][0]), points[-1][1])] if points else []
+    return [*points, (max(used, points[-1][0]), points[-1][1])]
+
+
+def whole_course(history: View) -> list[float]:
+    """The best value so far after each trial or, with rungs, after each full training's worth."""
+    if history.rungs is None:
+        return history.best_so_far()
+    points = best_course(history)
+    n_worths = math.ceil(points[-1][0]) if points else 0
+    known = [[best for at, best in points if at <= n] for n in range(1, n_worths + 1)]
+    return [one[-1] if one else math.nan for one in known]
