@@ -31,8 +31,9 @@ def plot_best_so_far(history: View, path: Path, title: str = "", ylabel: str = "
         if points:
             positions, values = zip(*points, strict=True)
             axes.scatter(positions, values, s=18, color=color, label=source, zorder=3)
-    if curve := best_course(history):
-        axes.step(*zip(*curve, strict=True), where="post", color="black", label="best so far")
+    curve = best_course(history)
+    places, bests = [place for place, _ in curve], [best for _, best in curve]
+    axes.step(places, bests, where="post", color="black", label="best so far")
     axes.set_xlabel("trials that have ended" if history.rungs is None else "full trainings' worth")
     axes.set_ylabel(ylabel)
     axes.set_title(title)

@@ -99,8 +99,10 @@ class _Waiting:
 
 def head_row(
     history: View, budget: int, before: Sequence[str] = (), after: Sequence[str] = ()
-) -> Table:
+) -> RenderableType:
     """One line: a bar that gives way where the terminal is narrow, and where the sweep stands.
+
+    With rungs what is used of the budget has a line of its own.
 
     Args:
         history: of the sweep.
@@ -109,7 +111,7 @@ def head_row(
         after: words at the end.
     """
     words = [
-        _used_text(history, budget),
+        *([f"{history.n_ended}/{budget} trials"] if history.rungs is None else []),
         f"round {max(len(history.rounds) - 1, 0)}",
         best_text(history),
         *after,
@@ -122,12 +124,7 @@ def head_row(
         grid.add_column(no_wrap=True)
     bar = ProgressBar(total=budget, completed=history.spent)
     grid.add_row(*(Text(word, "bold") for word in before), bar, *map(Text, words))
-    return grid
-
-
-def _used_text(history: View, budget: int) -> str:
-    is_counted = history.rungs is None
-    return f"{history.n_ended}/{budget} trials" if is_counted else budget_text(history, budget)
+    return grid if history.rungs is None else Group(grid, Text(budget_text(history, budget)))
 
 
 def name_text(name: str) -> Text:

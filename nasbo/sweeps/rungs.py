@@ -67,6 +67,8 @@ class Waiting:
     def reason(self) -> str:
         """Why it waits, in words."""
         go_on = {0: "none goes on yet", 1: "1 goes on"}.get(self.n_best, f"{self.n_best} go on")
+        if self.rank <= self.n_best:
+            go_on = "goes on if the budget pays it"
         words = f"{ordinal(self.rank)} of {self.n_seen} at step {self.step}; {go_on}"
         return f"{words}; its checkpoint was removed" if self.is_retired else words
 

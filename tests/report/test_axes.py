@@ -101,5 +101,5 @@ def test_steps_have_corners_where_the_curve_changes() -> None:
     assert step_points([*enumerate([nan, 5.0, 5.0, 5.0, 3.0, 3.0], start=1)], x, y) == [
         (20, 50), (50, 50), (50, 30), (60, 30),
     ]  # fmt: skip
-    assert step_points([nan, nan], x, y) == []
-    assert step_points([7.0], x, y) == [(10, 70)]
+    assert step_points([(1, nan), (2, nan)], x, y) == []
+    assert step_points([(1, 7.0)], x, y) == [(10, 70)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nasbo.history import Rungs, Trial
-from nasbo.report.axes import Frame, Scale, beyond_text, number_text, value_limits
+from nasbo.report.axes import Frame, Scale, beyond_text, log_limits, number_text, value_limits
 from nasbo.report.drawing import Dot, Drawing, Line, Shape, Words, legend, legend_height
 from nasbo.report.figures.settings import promotions_text, table
 from nasbo.report.rungs import COLUMNS, rung_cells
@@ -14,6 +14,8 @@ from nasbo.sweeps.spending import n_trained, n_whole
 
 WIDTH, HEIGHT = 1180.0, 400.0
 LEFT, RIGHT = 70.0, 24.0
+LOG_FROM = 5.0
+"""Values to be minimised that span more than this factor are on a logarithmic scale."""
 
 
 def draw_learning_curves(study: Study) -> Figure:
@@ -30,7 +32,9 @@ def draw_learning_curves(study: Study) -> Figure:
     x = Scale(1, rungs.full, LEFT, WIDTH - RIGHT, is_log=True)
     values = [value for curve in drawn.values() for _, value in curve]
     ends = value_limits(values, study.mode)
-    y = Scale(*ends, top + HEIGHT - 100, top)
+    is_log = study.mode == "min" and 0 < LOG_FROM * min(values) < ends[1]
+    ends = log_limits((min(values), ends[1])) if is_log else ends
+    y = Scale(*ends, top + HEIGHT - 100, top, is_log)
     drawing = Drawing(WIDTH, top + HEIGHT - 50)
     drawing.extend(Frame(x, y, "step", study.metric).shapes(has_x_ticks=False))
     drawing.extend(_rung_lines(rungs, x, y))
@@ -42,6 +46,7 @@ def draw_learning_curves(study: Study) -> Figure:
         "rungs, at which trials pause; a dot is a promotion, from which the trial went on; a thick "
         f"line is a full training.{beyond_text(values, ends)}{study.thinned}{study.grouped}"
     )
+    caption += f" {study.metric} is on a logarithmic scale, too." if is_log else ""
     return Figure("learning-curves", "Learning curves and rungs", caption, drawing, is_wide=True)
 
 
@@ -105,7 +110,7 @@ def list_rungs(study: Study) -> Figure:
     """
     _rungs(study)
     rows = rung_rows(study.history)
-    bests = ["–" if row.best is None else number_text(row.best, 5) for row in rows]
+    bests = ["-" if row.best is None else number_text(row.best, 5) for row in rows]
     cells = [rung_cells(row, best) for row, best in zip(rows, bests, strict=True)]
     names = ["" if name == "best" else name for name in COLUMNS]
     names[COLUMNS.index("best")] = f"best {study.metric}"
