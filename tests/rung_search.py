@@ -59,8 +59,8 @@ def drive(one: Driver, n: int = 10_000, curve=value, slots: int = 1) -> list[tup
 
 
 def falling(history: History, number: int, step: int) -> float:
-    """A curve whose level is the trial's own; every eleventh diverges at its third step."""
-    if number % 11 == 10 and step >= 3:
+    """A curve whose level is the trial's own; every eleventh diverges at its second step."""
+    if number % 11 == 10 and step >= 2:
         return math.nan
     level = (number * 37 % 101) / 100
     return 0.2 + level + 2.0 / (step + 1) * (1 + 0.3 * (number % 3))
@@ -88,7 +88,7 @@ def make_rung_folder(
 
 @contextmanager
 def clock() -> Iterator[None]:
-    """Events happen ten seconds after each other if they are reports; others take no time."""
+    """Events happen ten seconds after each other."""
     now = START
 
     def tick() -> float:

@@ -15,6 +15,7 @@ from nasbo.errors import NasboError
 from nasbo.history import Run, Trial, View
 from nasbo.report.attention import AttentionMap, NoAttentionError, attention_maps
 from nasbo.report.study import is_valued, last_text
+from nasbo.search.repeats import is_complete
 from nasbo.sweeps.folder import trial_folder, trial_name
 from nasbo.sweeps.spending import best_course
 
@@ -86,7 +87,7 @@ class TensorboardLog:
     def close(self) -> None:
         """Finish the file; with the maps that are too costly for a sweep that runs."""
         last, self._last = self._last, None
-        if self._are_maps_costly and last is not None and last.n_ended >= (last.budget or 1):
+        if self._are_maps_costly and last is not None and _is_used_up(last):
             self._write_maps(last)
         if self._writer is not None:
             self._writer.close()
@@ -154,6 +155,12 @@ class TensorboardLog:
             name = f"attention/{one.title}"
             picture = map_picture(one, self.metric)
             self._file().add_figure(name, picture, global_step=number)
+
+
+def _is_used_up(history: View) -> bool:
+    """Whether the budget is used; with rungs it pays nothing any more."""
+    budget = history.budget or 1
+    return history.n_ended >= budget if history.rungs is None else is_complete(history, budget)
 
 
 def clean_curve(curve: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:

@@ -99,7 +99,7 @@ def _curve(
 def _words(study: Study, trial: Trial) -> str:
     """A trial for the pointer, with why it went on."""
     words = study.words(trial)
-    return f"{words}\nwent on as {promotions_text(trial)}" if trial.first.reasons else words
+    return f"{words}\nwent on: {promotions_text(trial)}" if trial.first.reasons else words
 
 
 def list_rungs(study: Study) -> Figure:

@@ -53,7 +53,7 @@ def list_best(study: Study) -> Figure:
         ]
         for t in trials
     ]
-    why = ["went on as"] if has_rungs else []
+    why = ["why it went on"] if has_rungs else []
     html = table(["trial", study.metric, "round", "source", *why, *names], rows)
     caption = f"The best {len(trials)} of {len(study.valued):,} trials with a value."
     caption += study.in_full
