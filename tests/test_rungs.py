@@ -214,3 +214,25 @@ def test_with_many_slots_a_round_is_decided_as_a_whole() -> None:
     assert n_promoted >= 4, "one of each subspace at least"
     assert [run.resumed_from > 0 for run in runs[:n_promoted]] == [True] * n_promoted
     assert one.search.history.n_suggested == 16, "and as many new ones as slots"
+
+
+def test_a_search_is_complete_when_its_budget_pays_nothing_more() -> None:
+    one = make(4)
+    while isinstance(run := one.next(1), Run):
+        assert not is_complete(one.search.history, 4), "a run is open"
+        train(one, run)
+        if one.search.history.n_ended >= 4 and one.search.history.spent < 3:
+            assert not is_complete(one.search.history, 4), "trials have paused, none is trained"
+    assert is_complete(one.search.history, 4)
+    assert not is_complete(one.search.history, 8)
+
+
+def test_why_a_trial_went_on_is_remembered() -> None:
+    one = make(8)
+    drive(one)
+    for trial in one.search.history.trials:
+        assert set(trial.first.reasons) == {
+            step for step in trial.first.pauses if step != trial.first.until
+        }
+    assert any("at step 2" in text for t in one.search.history.trials
+               for text in t.first.reasons.values())  # fmt: skip
