@@ -271,7 +271,7 @@ def test_times(text: str, seconds: float) -> None:
 def test_a_finished_sweep_with_rungs_counts_trainings_worth(tmp_path: Path) -> None:
     trainer = "tests.tune.toy:simulation"
     folder = make_rung_folder(tmp_path / "s", 8, space="simulation", trainer=trainer)
-    console = Console(record=True, width=120)
+    console = Console(record=True, width=400)
     assert resume_sweep(folder, None, Display(console)) == 0
     history = SweepFolder(folder).history
     assert history.n_suggested > 8, "more configs than the budget has trainings"

@@ -314,12 +314,11 @@ def export(folder: Path, as_csv: bool, as_json: bool, measurements: bool) -> Non
 
     \b
     A trial's row: trial, round, subspace, source, state, value, n_values, repeat_of, twin, step,
-    last_value, rung, attempts, seconds, seconds_by_attempt, message, predicted, predicted_low,
-    predicted_high, estimate, estimate_sd, metrics.NAME of the last report, config.NAME. A report's
-    row: trial, step, time, value, metrics.NAME. In Python: nasbo.load_sweep(DIR).to_dataframe().
-
-    With rungs value is that of a full training, last_value also that of a pause, and rung the step
-    of the highest one at which the trial was seen; without rungs these two are empty.
+    attempts, seconds, seconds_by_attempt, message, predicted, predicted_low, predicted_high,
+    estimate, estimate_sd, last_value, rung, metrics.NAME of the last report, config.NAME. A
+    report's row: trial, step, time, value, metrics.NAME. With rungs value is that of a full
+    training, last_value also that of a pause, rung the highest one at which the trial was seen;
+    without rungs these two are empty. In Python: nasbo.load_sweep(DIR).to_dataframe().
     """
     from nasbo.sweeps import SweepFolder
     from nasbo.sweeps.rows import measurement_rows, to_csv, trial_rows

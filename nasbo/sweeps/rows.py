@@ -12,9 +12,6 @@ value              of the metric; the mean where it was repeated
 n_values           how many values that mean has
 repeat_of, twin    the trial whose config it repeats, or whose result it took over
 step               of the last report
-last_value         with rungs: the value or, of a trial that was trained in part, that of its last
-                   pause, while ``value`` stays empty; without rungs always empty
-rung               with rungs: step of the highest one at which it was seen; without always empty
 attempts           how often it was begun
 seconds            of all attempts that have ended; ``seconds_by_attempt`` of each
 message            why it failed or was begun again
@@ -22,6 +19,9 @@ predicted          what the surrogate predicted; ``predicted_low`` and ``predict
                    standard deviation away
 estimate           of the noise-free value, where the method has found noise and the trial may be
                    the best; ``estimate_sd`` is its standard deviation
+last_value         with rungs: the value or, of a trial that was trained in part, that of its last
+                   pause, while ``value`` stays empty; without rungs always empty
+rung               with rungs: step of the highest one at which it was seen; without always empty
 metrics.NAME       every metric of the last report
 config.NAME        every parameter; lists are JSON in CSV
 ================== ==============================================================================
@@ -66,7 +66,6 @@ def _row(history: View, trial: Trial, run: Run) -> Row:
         "repeat_of": trial.id if run.is_repeat else None,
         "twin": None if run.is_repeat else trial.twin,
         "step": run.step,
-        **_rung_columns(history, trial, run),
         "attempts": len(run.attempts),
         "seconds": round(run.seconds, 3),
         "seconds_by_attempt": seconds,
@@ -74,6 +73,7 @@ def _row(history: View, trial: Trial, run: Run) -> Row:
         **{key: None if run.is_repeat else trial.info.get(key) for key in PREDICTION},
         "estimate": known.mean if known else None,
         "estimate_sd": known.sd if known else None,
+        **_rung_columns(history, trial, run),
         "metrics": _plain(run.metrics),
         "config": trial.config,
     }

@@ -151,7 +151,7 @@ def test_rows_have_the_last_value_and_the_rung(whole: SweepFolder, tmp_path: Pat
         if row["state"] == "finished":
             assert row["rung"] == 18
     lines = CliRunner().invoke(cli, ["export", str(whole.path)]).output.splitlines()
-    assert "step,last_value,rung" in lines[0]
+    assert "estimate_sd,last_value,rung,config.C" in lines[0]
     plain = trial_rows(SweepFolder(make_folder(tmp_path / "plain")).history)
     assert {(row["last_value"], row["rung"]) for row in plain} == {(None, None)}
 
