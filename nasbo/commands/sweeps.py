@@ -198,7 +198,11 @@ def status(
     found = read_status(SweepFolder(folder))
     if as_json:
         click.echo(json.dumps(found, indent=2))
-        return
+    else:
+        _print_status(found)
+
+
+def _print_status(found: dict[str, Any]) -> None:
     best, rungs = found.pop("best"), found.pop("rungs", [])
     for key, value in found.items():
         if isinstance(value, dict):  # counts by cause
