@@ -30,6 +30,7 @@ from nasbo.report.tensorboard import TensorboardLog
 from nasbo.resources import known_here
 from nasbo.search import Search
 from nasbo.search.repeats import is_complete
+from nasbo.search.rungs import room
 from nasbo.space import Space
 from nasbo.storage.mirror import open_journal, open_named, push
 from nasbo.sweeps.checks import (
@@ -49,6 +50,7 @@ from nasbo.sweeps.forecast import draw_forecast, simulate_rungs, sweep_length
 from nasbo.sweeps.job import sweep_name
 from nasbo.sweeps.past import read_past
 from nasbo.sweeps.settings import Sweep, limits_of, parsed, read_settings
+from nasbo.sweeps.spending import budget_text, least_budget
 from nasbo.sweeps.undo import files_of, taken_back
 from nasbo.trainer import Trainer, check_outside, load_trainer
 
@@ -198,15 +200,14 @@ def resume_sweep(
     if n_trials is not None and is_final(history):
         raise SweepError(f"{held.name} holds finalists: there are no more trials of them")
     budget = n_trials or held.budget
-    if budget < history.n_suggested:
-        raise SweepError(
-            f"--trials must be at least {history.n_suggested}, the trials so far, got {budget}"
-        )
+    if budget < (least := least_budget(history)):
+        what = "trials" if history.rungs is None else "trainings' worth"
+        raise SweepError(f"--trials must be at least {least}, the {what} so far, got {budget}")
     if is_complete(history, budget):
         if budget != held.budget:
             history = _note(held, Budget(trials=budget))
-        ended = f"{held.name}: has finished, {history.n_ended} of {budget} trials have ended"
-        display.console.print(ended)
+        ended = f"{held.name}: has finished, {budget_text(history, budget)}"
+        display.console.print(ended if history.rungs else f"{ended} have ended")
         _conclude(held, history, display.console)
         return exit_code("finished", history)
     prepare_data(sweep, display.console)
@@ -263,7 +264,8 @@ def run_in_words(held: SweepFolder, sweep: Sweep, n_trials: int | None, display:
     budget = n_trials or sweep.trials
     goal = "maximising" if sweep.mode == "max" else "minimising"
     what = f"{goal} {sweep.metric or 'the value'} of {sweep.trainer}"
-    console.print(f"sweep {held.name}: {sweep.method}, {budget} trials, {what}", highlight=False)
+    unit = "trainings' worth" if _has_rungs(held, sweep) else "trials"
+    console.print(f"sweep {held.name}: {sweep.method}, {budget} {unit}, {what}", highlight=False)
     console.print(f"space: {held.space.n_subspaces:,} subspaces; starting Ray ...", highlight=False)
     from nasbo.tune.observers import Observers
     from nasbo.tune.run import run_sweep  # Ray takes seconds to import
@@ -279,16 +281,16 @@ def run_in_words(held: SweepFolder, sweep: Sweep, n_trials: int | None, display:
     history = outcome.history
     n_failed = history.state_counts()["failed"]
     console.print(
-        f"{outcome.state}: {history.n_ended} of {budget} trials in {len(history.rounds)} rounds, "
+        f"{outcome.state}: {budget_text(history, budget)} in {len(history.rounds)} rounds, "
         f"{n_failed} failed, {duration(time.monotonic() - begin)}"
         + (f"; {outcome.reason}" if outcome.reason else ""),
         highlight=False,
     )
     _conclude(held, history, console)
     push(held.path)
-    if history.is_exhausted and history.n_ended < budget:
-        console.print(f"the space has no more than these {history.n_ended} configs")
-    if outcome.state == "failed" and not history.has_own_result:
+    if history.is_exhausted and room(history, budget) > 0:
+        console.print(f"the space has no more than these {history.n_suggested} configs")
+    if outcome.state == "failed" and not _has_result(history):
         told = f"mend it and continue with nasbo resume, or remove {held.name} and begin again"
         console.print(told, highlight=False, soft_wrap=True)
     elif outcome.state != "finished":
@@ -299,7 +301,18 @@ def run_in_words(held: SweepFolder, sweep: Sweep, n_trials: int | None, display:
 def exit_code(state: str, history: History) -> int:
     """The exit code of a run; a sweep without one result has not succeeded."""
     code = EXIT_CODES[state]
-    return EXIT_CODES["failed"] if code == 0 and not history.has_own_result else code
+    return EXIT_CODES["failed"] if code == 0 and not _has_result(history) else code
+
+
+def _has_result(history: View) -> bool:
+    """Whether a trial of this search has a value, with rungs also one that was trained in part."""
+    is_partial = history.rungs is not None and any(t.partial for t in history.suggested)
+    return history.has_own_result or is_partial
+
+
+def _has_rungs(held: SweepFolder, sweep: Sweep) -> bool:
+    """Whether the journal says so or, before it begins, the notes that it will begin with."""
+    return held.history.rungs is not None or bool(sweep.notes().get("rungs"))
 
 
 @contextmanager
@@ -326,6 +339,8 @@ def _conclude(held: SweepFolder, history: History, console: Console) -> None:
     if best is None:
         console.print("no trial has finished with a value")
         return
+    if best.value is None:
+        console.print("no trial has been trained in full; the best of those trained furthest:")
     console.print(describe_best(history, best, _trainer_or_none(held)), highlight=False)
     plot, title = held.path / PLOT_FILE, f"{sweep_name(held.path)}: {held.settings.method}"
     try:

@@ -10,46 +10,10 @@ import pytest
 from nasbo.errors import NasboError
 from nasbo.history import History, Run, Rungs, parse_rungs
 from nasbo.history.journal import read_events
-from nasbo.search import Driver, Next, Schedule, Search, Verdict
+from nasbo.search import Next, Search
 from nasbo.search.repeats import is_complete
 from nasbo.search.rungs import agreement, due_promotions, misleading_rungs, room, standings
-
-RUNGS = Rungs((2, 6, 18))
-
-
-def value(history: History, number: int, step: int) -> float:
-    """A curve that falls with the steps; smaller trial numbers modulo 7 are better."""
-    return (number * 5 % 7) + 10.0 / step
-
-
-def make(
-    budget: int = 4, kind: str = "round", rungs: Rungs | None = RUNGS, journal: Path | None = None
-) -> Driver:
-    search = Search("svm", method="random", journal=journal, rungs=rungs)
-    return Driver(search, Schedule(kind, budget=budget))
-
-
-def train(one: Driver, run: Run, curve=value) -> int:
-    """Train a run to its target or its end; where it got to."""
-    full = one.search.history.rungs.full if one.search.history.rungs else 18
-    for step in range(run.resumed_from + 1, full + 1):
-        now = curve(one.search.history, run.number, step)
-        if math.isnan(now):
-            one.on_end(run.number, now, step=step)
-            return step
-        if one.on_report(run.number, step, now, {}) is Verdict.PAUSE:
-            one.on_end(run.number, now, error="paused", step=step)
-            return step
-    one.on_end(run.number, now, step=full)
-    return full
-
-
-def drive(one: Driver, n: int = 10_000, curve=value, slots: int = 1) -> list[tuple[int, int, int]]:
-    """(run, from, to) of each stretch."""
-    done = []
-    while len(done) < n and isinstance(run := one.next(slots), Run):
-        done.append((run.number, run.resumed_from, train(one, run, curve)))
-    return done
+from tests.rung_search import drive, make, train, value
 
 
 def test_rungs_of_a_training() -> None:
@@ -284,3 +248,57 @@ def test_a_value_that_is_not_finite_is_no_pause() -> None:
     (trial,) = search.ask()
     search.tell(trial, math.nan)
     assert search.trials[0].cause == "diverged"
+
+
+def test_a_search_is_complete_when_its_budget_pays_nothing_more() -> None:
+    one = make(4)
+    while isinstance(run := one.next(1), Run):
+        assert not is_complete(one.search.history, 4), "a run is open"
+        train(one, run)
+        if one.search.history.n_ended >= 4 and one.search.history.spent < 3:
+            assert not is_complete(one.search.history, 4), "trials have paused, none is trained"
+    assert is_complete(one.search.history, 4)
+    assert not is_complete(one.search.history, 8)
+
+
+def test_why_a_trial_went_on_is_remembered() -> None:
+    one = make(8)
+    drive(one)
+    for trial in one.search.history.trials:
+        assert set(trial.first.reasons) == {
+            step for step in trial.first.pauses if step != trial.first.until
+        }
+    assert any("at step 2" in text for t in one.search.history.trials
+               for text in t.first.reasons.values())  # fmt: skip
+
+
+def test_what_failed_on_its_way_up_is_not_the_best() -> None:
+    one = make(100)
+    while not isinstance(run := one.next(1), Run) or run.until != 6:
+        train(one, run)
+    one.on_report(run.number, run.resumed_from + 1, math.nan, {})
+    one.on_end(run.number, math.nan, step=run.resumed_from + 1)
+    history = one.search.history
+    assert history.trial(run.number).cause == "diverged"
+    assert history.best is not None
+    assert history.best.id != run.number
+
+
+def test_a_run_that_is_stopped_on_its_way_was_not_seen_at_its_target() -> None:
+    one = make(100)
+    while not isinstance(run := one.next(1), Run) or run.until != 6:
+        train(one, run)
+    one.on_end(run.number, 0.01, error="stopped", step=3)
+    history = one.search.history
+    assert standings(history, 6) == []
+    assert history.trial(run.number).partial == (3, 0.01)
+
+
+def test_a_trial_that_begins_again_is_charged_what_it_trains() -> None:
+    one = make(100, rungs=Rungs((2, 6, 18), resumes=False))
+    while not isinstance(run := one.next(1), Run) or run.until != 6:
+        train(one, run)
+    history = one.search.history
+    assert history.cost(history.trial(run.number)) == 2 + 6
+    one.on_end(run.number, error="crashed")
+    assert history.cost(history.trial(run.number)) == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ from nasbo.search import Search
 from nasbo.start import (
     PLOT_FILE,
     Display,
+    _conclude,
+    exit_code,
     resume_sweep,
     show_best,
     start_or_resume,
@@ -28,6 +31,8 @@ from nasbo.storage.mirror import JOURNAL_FILE
 from nasbo.sweeps.folder import SweepFolder, create_folder
 from nasbo.sweeps.parsing import parse_duration
 from nasbo.sweeps.settings import PLACEMENT, Sweep
+from nasbo.sweeps.spending import budget_text
+from tests.rung_search import make_rung_folder
 
 DISPLAY = Display(Console(quiet=True))
 
@@ -261,3 +266,28 @@ def test_a_smaller_total_that_is_reached_is_remembered(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("1.5m", 90), ("2h", 7200), ("7", 7)])
 def test_times(text: str, seconds: float) -> None:
     assert parse_duration(text) == seconds
+
+
+def test_a_finished_sweep_with_rungs_counts_trainings_worth(tmp_path: Path) -> None:
+    trainer = "tests.tune.toy:simulation"
+    folder = make_rung_folder(tmp_path / "s", 8, space="simulation", trainer=trainer)
+    console = Console(record=True, width=400)
+    assert resume_sweep(folder, None, Display(console)) == 0
+    history = SweepFolder(folder).history
+    assert history.n_suggested > 8, "more configs than the budget has trainings"
+    assert f"has finished, {budget_text(history, 8)}" in console.export_text()
+    with pytest.raises(SweepError, match="must be at least 8, the trainings' worth so far, got 7"):
+        resume_sweep(folder, 7, Display(Console()))
+
+
+def test_a_sweep_without_a_full_training_has_a_result(tmp_path: Path) -> None:
+    trainer = "tests.tune.toy:simulation"
+    folder = make_rung_folder(tmp_path / "s", 8, n=6, space="simulation", trainer=trainer)
+    held, console = SweepFolder(folder), Console(record=True, width=120)
+    assert held.state == "interrupted"
+    _conclude(held, held.history, console)
+    text = console.export_text()
+    assert "no trial has been trained in full; the best of those trained furthest:" in text
+    assert re.search(r"value [0-9.]+ at step \d+ of 18", text)
+    assert exit_code("finished", held.history) == 0
+    assert exit_code("finished", Search("svm", method="random").history) == 1

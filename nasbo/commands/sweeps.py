@@ -170,13 +170,26 @@ def finalize(
 @click.option("--watch", "is_watched", is_flag=True, help="A live table, until it has finished.")
 @click.option("--interval", "interval_s", default=1.0, show_default=True, help="Seconds between.",
               type=click.FloatRange(min=0.1))  # fmt: skip
-def status(folder: Path, as_json: bool, is_watched: bool, interval_s: float) -> None:
-    """Say where a sweep stands."""
+@click.option("--paused", "is_paused", is_flag=True, help="Only the paused trials of a sweep with "
+              "rungs, and why each of them waits.")  # fmt: skip
+def status(
+    folder: Path, as_json: bool, is_watched: bool, interval_s: float, is_paused: bool
+) -> None:
+    """Say where a sweep stands.
+
+    With rungs a table says of each rung how many configs were seen there, the best value, how many
+    went on, wait and failed, and how well its order agrees with that of the next rung.
+    """
     from nasbo.sweeps import SweepFolder
     from nasbo.sweeps.status import status as read_status
 
     if is_watched and as_json:
         raise click.UsageError("--watch and --json do not go together")
+    if is_watched and is_paused:
+        raise click.UsageError("--watch shows paused trials already, without --paused")
+    if is_paused:
+        _list_paused(SweepFolder(folder), as_json)
+        return
     if is_watched:
         from nasbo.report.watch import watch
 
@@ -185,8 +198,12 @@ def status(folder: Path, as_json: bool, is_watched: bool, interval_s: float) -> 
     found = read_status(SweepFolder(folder))
     if as_json:
         click.echo(json.dumps(found, indent=2))
-        return
-    best = found.pop("best")
+    else:
+        _print_status(found)
+
+
+def _print_status(found: dict[str, Any]) -> None:
+    best, rungs = found.pop("best"), found.pop("rungs", [])
     for key, value in found.items():
         if isinstance(value, dict):  # counts by cause
             value = ", ".join(f"{name} {n}" for name, n in value.items())
@@ -196,13 +213,35 @@ def status(folder: Path, as_json: bool, is_watched: bool, interval_s: float) -> 
             click.echo(f"{key:<10} {value}")
     if best:
         click.echo(f"{'best':<10} {_best_words(best)}")
+    if rungs:
+        from nasbo.report.rungs import rung_table
+        from nasbo.sweeps.rungs import RungRow
+
+        console().print(rung_table([RungRow(**row) for row in rungs]))
+
+
+def _list_paused(sweep: SweepFolder, as_json: bool) -> None:
+    from nasbo.report.rungs import waiting_table
+    from nasbo.sweeps.rungs import waiting
+
+    found = waiting(sweep.history)
+    if as_json:
+        click.echo(json.dumps([one.to_json() for one in found], indent=2))
+    elif found:
+        console().print(waiting_table(sweep.history, found))
+    else:
+        click.echo(f"{sweep.name}: no trial waits at a rung")
 
 
 def _best_words(best: Mapping[str, Any]) -> str:
+    observed = f"{best.get('last_value', best['value']):.6g}"
+    if "step" in best:
+        of = f" of {best['full']}" if "full" in best else ""
+        observed += f" at step {best['step']}{of}"
     if "estimate" not in best:
-        return f"{best['value']:.6g} (trial {best['trial']})"
+        return f"{observed} (trial {best['trial']})"
     sure = f"{100 * best['certainty']:.0f} % sure"
-    values = f"{best['estimate']:.6g} expected (observed {best['value']:.6g})"
+    values = f"{best['estimate']:.6g} expected (observed {observed})"
     return f"trial {best['trial']}, {values}, {sure}"
 
 
@@ -219,7 +258,7 @@ def best(folder: Path, as_json: bool, is_explained: bool, by: By) -> None:
     """
     from nasbo.start import show_best
     from nasbo.sweeps import SweepFolder
-    from nasbo.sweeps.status import estimate_columns
+    from nasbo.sweeps.status import estimate_columns, partial_columns
 
     if as_json and is_explained:
         raise click.UsageError("--explain and --json do not go together")
@@ -232,7 +271,8 @@ def best(folder: Path, as_json: bool, is_explained: bool, by: By) -> None:
         if is_explained:
             _explain(sweep, trial.id)
         return
-    values = {"trial": trial.id, "value": trial.value, **estimate_columns(trial)}
+    values = {"trial": trial.id, "value": trial.value}
+    values |= partial_columns(trial, sweep.history) | estimate_columns(trial)
     click.echo(json.dumps({**values, "config": trial.config}))
 
 
@@ -279,8 +319,10 @@ def export(folder: Path, as_csv: bool, as_json: bool, measurements: bool) -> Non
     \b
     A trial's row: trial, round, subspace, source, state, value, n_values, repeat_of, twin, step,
     attempts, seconds, seconds_by_attempt, message, predicted, predicted_low, predicted_high,
-    estimate, estimate_sd, metrics.NAME of the last report, config.NAME. A report's row: trial,
-    step, time, value, metrics.NAME. In Python: nasbo.load_sweep(DIR).to_dataframe().
+    estimate, estimate_sd, last_value, rung, metrics.NAME of the last report, config.NAME. A
+    report's row: trial, step, time, value, metrics.NAME. With rungs value is that of a full
+    training, last_value also that of a pause, rung the highest one at which the trial was seen;
+    without rungs these two are empty. In Python: nasbo.load_sweep(DIR).to_dataframe().
     """
     from nasbo.sweeps import SweepFolder
     from nasbo.sweeps.rows import measurement_rows, to_csv, trial_rows

@@ -32,6 +32,8 @@ def searched_text(finalist: Finalist) -> str:
     info = finalist.trial.info
     expected = info.get("search_estimate")
     text = mean_text(info.get("search_values") or [])
+    if "search_step" in info:  # it was trained in part
+        text = f"{info['search_last']:.4f} at step {info['search_step']}"
     return text if expected is None else f"{text}, {expected:.4f} expected"
 
 
@@ -77,6 +79,8 @@ def _told(finalist: Finalist) -> dict[str, Any]:
         "rank": finalist.rank,
         "search_trial": finalist.trial.info.get("search_trial"),
         "search_values": finalist.trial.info.get("search_values"),
+        "search_last": finalist.trial.info.get("search_last"),
+        "search_step": finalist.trial.info.get("search_step"),
         "search_estimate": finalist.trial.info.get("search_estimate"),
         "values": finalist.values,
         "trainings": [dict(one.metrics) for one in finalist.trainings],

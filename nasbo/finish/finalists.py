@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from nasbo.search import Search
 from nasbo.storage.mirror import open_journal, open_mirror
 from nasbo.sweeps.checks import compare_provenance
 from nasbo.sweeps.folder import SETTINGS_FILE, SPACE_FILE, SweepFolder, create_folder
+from nasbo.sweeps.rungs import at_step
 from nasbo.sweeps.settings import Sweep, taken_by
 from nasbo.trainer import Trainer
 
@@ -63,13 +64,38 @@ class Wish:
 def choose_finalists(
     history: History, trainer: Trainer, top: int, by: By = "estimate"
 ) -> list[Trial]:
-    """The best finished trials of different networks, best first."""
+    """The best finished trials of different networks, best first.
+
+    With rungs these may be too few: then the best of those that were trained furthest follow.
+    """
     chosen: dict[str, Trial] = {}
-    for trial in history.ranked(by):
-        if trial.state == "finished" and trial.twin is None:
+    finished = [trial for trial in history.ranked(by) if trial.state == "finished"]
+    for trial in [*finished, *_trained_in_part(history)]:
+        if trial.twin is None:
             known = trainer.fingerprint
             chosen.setdefault(known(trial.config) if known else str(trial.id), trial)
     return list(chosen.values())[:top]
+
+
+def _trained_in_part(history: History) -> list[Trial]:
+    """Trials that have paused and not failed since, the furthest first, then the best."""
+    found = [
+        (-trial.partial.step, -history.score(trial.partial.value), trial.id)
+        for trial in history.suggested
+        if trial.partial is not None and trial.state != "failed"
+    ]
+    return [history.trial(number) for *_, number in sorted(found)]
+
+
+def partial_text(history: History, chosen: Sequence[Trial]) -> str:
+    """Which finalists the search did not train in full; empty if there are none."""
+    told = [
+        f"trial {trial.id} ({trial.partial.value:.4f}{at_step(history, trial)})"
+        for trial in chosen
+        if trial.partial is not None
+    ]
+    few = "too few were trained in full; the furthest of the others follow: "
+    return few + ", ".join(told) if told else ""
 
 
 def open_search(folder: Path) -> SweepFolder:
@@ -110,6 +136,7 @@ def final_sweep(folder: Path, sweep: Sweep, trainer: Trainer, wish: Wish) -> Swe
         mode=mode,
         constraints=[],
         repeats=0,
+        rungs="off",
         keep_checkpoints=0,
         stop_at=None,
         warm_start=None,
@@ -178,6 +205,8 @@ def _queue(search: Search, finalists: list[Trial], seeds: int, final: str) -> No
 def _suggestion(trial: Trial) -> Suggestion:
     info = {"search_trial": trial.id, "search_value": trial.value, "search_values": trial.values}
     expected = {} if trial.estimate is None else {"search_estimate": trial.estimate.mean}
+    if trial.partial is not None:
+        expected |= {"search_last": trial.partial.value, "search_step": trial.partial.step}
     return Suggestion(trial.config, "design", info | expected)
 
 

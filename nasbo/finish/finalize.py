@@ -22,6 +22,7 @@ from nasbo.finish.finalists import (
     final_folder,
     final_sweep,
     open_search,
+    partial_text,
     prepare_final,
 )
 from nasbo.history import Objective, Run, json_safe
@@ -64,6 +65,8 @@ def finalize(folder: Path, wish: Wish, console: Console) -> int:
     final, sweep = prepare_final(final_path, planned, chosen, wish.seeds)
     n_runs = max(len(trial.runs) for trial in final.history.trials)
     console.print(f"{len(chosen)} finalists, trained {n_runs} times each, in {final.name}")
+    if told := partial_text(searched.history, chosen):
+        console.print(told, highlight=False, soft_wrap=True)
     if not is_complete(final.history, len(chosen)):
         if not is_new:
             prepare_data(sweep, console)

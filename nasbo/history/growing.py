@@ -20,6 +20,7 @@ class GrowingRun:
         self.until: int | None = None
         self.resumed_from = 0
         self.pauses: dict[int, Pause] = {}
+        self.reasons: dict[int, str] = {}
         self.n_repeated_steps = 0
         self.attempts: list[Attempt] = []
         self.retries: Counter[str] = Counter()
@@ -35,15 +36,18 @@ class GrowingRun:
         return bool(self.attempts) and self.attempts[-1].end is None
 
     def pause(self) -> None:
-        """Remember the value with which it paused or was stopped, by its target."""
+        """Remember the value with which it paused, by its target, or was stopped, by the step."""
         if self.value is not None:
-            self.pauses[self.until or self.step] = Pause(self.step, self.value)
+            goal = self.until if self.ending is Ending.PAUSED else None
+            self.pauses[goal or self.step] = Pause(self.step, self.value)
 
-    def go_on(self, is_from_start: bool) -> None:
+    def go_on(self, is_from_start: bool, reason: str) -> None:
         """Wait again, for a later target."""
+        if reason:
+            self.reasons[self.until or self.step] = reason
         self.state, self.ending, self.value, self.ended_at = "waiting", None, None, None
         self.n_repeated_steps += self.step if is_from_start else 0
-        self.resumed_from = 0 if is_from_start else self.step
+        self.step = self.resumed_from = 0 if is_from_start else self.step
 
     def end_attempt(self, time: float) -> None:
         """Note when the last attempt ended; what was known of its end before does not count."""
@@ -57,6 +61,7 @@ class GrowingRun:
             until=self.until,
             resumed_from=self.resumed_from,
             pauses=dict(self.pauses),
+            reasons=dict(self.reasons),
             n_repeated_steps=self.n_repeated_steps,
             state=self.state,
             attempts=tuple(self.attempts),

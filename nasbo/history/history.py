@@ -222,7 +222,7 @@ class History(View):
     def _on_targeted(self, event: ev.Targeted) -> None:
         run = self._run(event.run)
         if run.ending is Ending.PAUSED:
-            run.go_on(event.is_from_start)
+            run.go_on(event.is_from_start, event.reason)
             self.retired.discard(run.number)
             self._open[run.number] = run
             self._estimates.unseen.add(run.number)
@@ -271,7 +271,8 @@ class History(View):
             run.pause()
         is_unknown = run.ending is Ending.FINISHED and not run.step
         self._reach(_BEYOND if is_unknown else run.step)
-        if run.ending is Ending.STOPPED and 0 < run.step == self._furthest:
+        full = self._furthest if self.rungs is None else max(self._furthest, self.rungs.full)
+        if run.ending is Ending.STOPPED and 0 < run.step == full:
             self._full_stops.add(run.trial)
         if event.twin is not None:
             self._trials[run.trial].twin = event.twin

@@ -118,6 +118,7 @@ class Objectives:
 
 def _furthest(trials: Iterable[Trial]) -> list[Trial]:
     """The trials that paused or were stopped at the highest step of all."""
-    found = [(trial, trial.partial.step) for trial in trials if trial.partial is not None]
+    held = [trial for trial in trials if trial.state != "failed" or trial.cause == "stopped"]
+    found = [(trial, trial.partial.step) for trial in held if trial.partial is not None]
     highest = max((step for _, step in found), default=0)
     return [trial for trial, step in found if step == highest]

@@ -87,6 +87,7 @@ class Run:
         until: the step at which it is to pause; ``None`` to its end.
         resumed_from: the step at which it had paused before it went on; 0 for none.
         pauses: value and step of each pause, by the step that had been its target.
+        reasons: why it went on from a pause, by the step that had been its target.
         n_repeated_steps: steps of earlier stretches that are trained once more, as nothing was
             there to continue from.
         attempts: its stays on workers. Between them it waited, or there was no driver.
@@ -102,6 +103,7 @@ class Run:
     until: int | None = None
     resumed_from: int = 0
     pauses: Mapping[int, Pause] = field(default_factory=dict)
+    reasons: Mapping[int, str] = field(default_factory=dict)
     n_repeated_steps: int = 0
     state: State = "waiting"
     attempts: tuple[Attempt, ...] = ()

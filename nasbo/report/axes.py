@@ -142,20 +142,27 @@ class Frame:
         return shapes
 
 
-def step_points(curve: Sequence[float], x: Scale, y: Scale) -> list[tuple[float, float]]:
-    """A curve over the numbers 1, 2, ... as steps: corners where it changes, and its two ends.
+def step_points(
+    curve: Sequence[tuple[float, float]], x: Scale, y: Scale
+) -> list[tuple[float, float]]:
+    """A curve as steps: corners where it changes, and its two ends.
 
     Values that are not numbers, before the first result, are left out.
+
+    Args:
+        curve: (place, value) each.
+        x: scale of the places.
+        y: scale of the values.
     """
     points: list[tuple[float, float]] = []
-    for number, value in enumerate(curve, start=1):
-        is_news = not points or number == len(curve) or value != curve[number - 2]
+    for index, (place, value) in enumerate(curve):
+        is_news = not points or index + 1 == len(curve) or value != curve[index - 1][1]
         if math.isnan(value) or not is_news:
             continue
         if points:
-            points.append((x(number), points[-1][1]))
+            points.append((x(place), points[-1][1]))
         if not points or y(value) != points[-1][1]:
-            points.append((x(number), y(value)))
+            points.append((x(place), y(value)))
     return points
 
 

@@ -37,6 +37,7 @@ from nasbo.report.setups import (
 )
 from nasbo.report.study import Figure, NoDataError, Study, open_study, values_text
 from nasbo.report.write import check_file, write_text
+from nasbo.sweeps.spending import budget_text, whole_course
 
 WIDTH, HEIGHT = 1180.0, 420.0
 COMPARE_FILE = "compare.html"
@@ -110,15 +111,16 @@ def _curves(studies: Sequence[Study]) -> Figure:
     if not studies:
         raise NoDataError("no sweep has a value so far")
     values = [value for study in studies for value in study.values]
-    length = max(len(study.ended) for study in studies)
+    length = max(len(whole_course(study.history)) for study in studies)
     x = Scale(0, length + 1, 70, WIDTH - 20)
-    bests = [v for s in studies for v in s.history.best_so_far() if not math.isnan(v)]
+    bests = [v for s in studies for v in whole_course(s.history) if not math.isnan(v)]
     setups = _colored(studies)
     entries = [(name, color) for name, color, _ in setups]
     top = legend_height(entries, WIDTH - 90) - LEGEND_ROW
     y = Scale(*value_limits(bests or values, studies[0].mode), HEIGHT + top - 56, top + 56)
     drawing = Drawing(WIDTH, HEIGHT + top)
-    drawing.extend(Frame(x, y, "trials that have ended", f"best {studies[0].metric}").shapes())
+    titles = dict.fromkeys(study.budget_title for study in studies)
+    drawing.extend(Frame(x, y, ", or ".join(titles), f"best {studies[0].metric}").shapes())
     for name, color, own in setups:
         drawing.extend(_setup_curves(name, own, color, x, y))
     drawing.extend(legend(entries, 70, 16, WIDTH - 90))
@@ -132,17 +134,21 @@ def _curves(studies: Sequence[Study]) -> Figure:
 def _setup_curves(
     name: str, studies: Sequence[Study], color: str, x: Scale, y: Scale
 ) -> list[Shape]:
-    curves = [study.history.best_so_far() for study in studies]
+    curves = [whole_course(study.history) for study in studies]
     width, opacity = (1.2, 0.55) if len(curves) > 1 else (2.4, 1.0)
     shapes: list[Shape] = []
     for study, curve in zip(studies, curves, strict=True):
         words = f"{study.name}, seed {study.sweep.seed}"
-        shapes.append(Line(step_points(curve, x, y), color, width, opacity, label=words))
+        shapes.append(Line(_steps(curve, x, y), color, width, opacity, label=words))
     if len(curves) > 1:
         middle = [_median(column) for column in zip(*curves, strict=False)]
         words = f"median of {len(curves)} sweeps by {name}"
-        shapes.append(Line(step_points(middle, x, y), color, 3.0, label=words))
+        shapes.append(Line(_steps(middle, x, y), color, 3.0, label=words))
     return shapes
+
+
+def _steps(curve: Sequence[float], x: Scale, y: Scale) -> list[tuple[float, float]]:
+    return step_points([*enumerate(curve, start=1)], x, y)
 
 
 def _median(values: Sequence[float]) -> float:
@@ -237,12 +243,18 @@ def _row(study: Study, others: Sequence[str]) -> list[object]:
         *(setting_words(study, name) for name in others),
         study.sweep.seed,
         study.state,
-        f"{study.history.n_ended} / {study.budget}",
+        _used_words(study),
         study.history.state_counts()["failed"],
         values_text(best) if best else "–",
         best.id if best else "–",
         duration(time_s) if time_s else "–",
     ]
+
+
+def _used_words(study: Study) -> str:
+    if study.history.rungs is None:
+        return f"{study.history.n_ended} / {study.budget}"
+    return budget_text(study.history, study.budget)
 
 
 COMPARISONS = {

@@ -23,12 +23,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbo.history import Trial, View
+from nasbo.sweeps.rungs import seen_at
 
 Array = NDArray[np.float64]
 
 MAX_BINS = 5
 MAX_LEVELS = 8
 MAX_TRIALS = 4_000
+MIN_SEEN = 20
+"""With rungs, values at the highest one are compared that so many trials have reached."""
 N_FOLDS = 5
 MAX_STEPS = 60
 MIN_STEPS = 5
@@ -80,7 +83,7 @@ def name_of(label: str) -> str:
 
 def measure_importance(history: View) -> Importance | None:
     """The importance of all parameters; ``None`` where scores are too few or all the same."""
-    rows = history.rows()[-MAX_TRIALS:]
+    rows = _compared_rows(history)[-MAX_TRIALS:]
     if len(rows) < 8 or len({score for _, score in rows}) < 3:
         return None
     y = _ranks(np.array([score for _, score in rows]))
@@ -103,6 +106,28 @@ def measure_importance(history: View) -> Importance | None:
     )
     p_value = float(np.mean(explained >= explained[0]))
     return replace(found, doubt=_doubt(found, p_value))
+
+
+def compared_step(history: View) -> int | None:
+    """The rung whose values are compared: the highest that saw enough trials, else the first.
+
+    ``None`` without rungs: then all values are those of full trainings.
+    """
+    if history.rungs is None:
+        return None
+    enough = (s for s in reversed(history.rungs.steps) if len(seen_at(history, s)) >= MIN_SEEN)
+    return next(enough, history.rungs.steps[0])
+
+
+def _compared_rows(history: View) -> list[tuple[Trial, float]]:
+    """Trials and scores of the same step, in the order of the trial numbers."""
+    step = compared_step(history)
+    if step is None:
+        return history.rows()
+    known = {one.trial.id: (one.trial, one.score) for one in seen_at(history, step)}
+    worst = min((score for _, score in known.values() if np.isfinite(score)), default=0.0)
+    rows = (known[number] for number in sorted(known))
+    return [(trial, score if np.isfinite(score) else worst) for trial, score in rows]
 
 
 def _intervals(labels: Sequence[str], shares: Array) -> dict[str, tuple[float, float]]:

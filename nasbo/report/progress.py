@@ -15,6 +15,9 @@ from rich.text import Text
 
 from nasbo.history import Run, View
 from nasbo.report.axes import is_finite
+from nasbo.search.rungs import stretch
+from nasbo.sweeps.rungs import at_step
+from nasbo.sweeps.spending import budget_text, n_trained
 
 _BARS = "▁▂▃▄▅▆▇█"
 MAX_RUNNING = 16
@@ -96,8 +99,10 @@ class _Waiting:
 
 def head_row(
     history: View, budget: int, before: Sequence[str] = (), after: Sequence[str] = ()
-) -> Table:
+) -> RenderableType:
     """One line: a bar that gives way where the terminal is narrow, and where the sweep stands.
+
+    With rungs what is used of the budget has a line of its own.
 
     Args:
         history: of the sweep.
@@ -106,7 +111,7 @@ def head_row(
         after: words at the end.
     """
     words = [
-        f"{history.n_ended}/{budget} trials",
+        *([f"{history.n_ended}/{budget} trials"] if history.rungs is None else []),
         f"round {max(len(history.rounds) - 1, 0)}",
         best_text(history),
         *after,
@@ -117,9 +122,9 @@ def head_row(
     grid.add_column(min_width=4, max_width=40)
     for _ in words:
         grid.add_column(no_wrap=True)
-    bar = ProgressBar(total=budget, completed=history.n_ended)
+    bar = ProgressBar(total=budget, completed=history.spent)
     grid.add_row(*(Text(word, "bold") for word in before), bar, *map(Text, words))
-    return grid
+    return grid if history.rungs is None else Group(grid, Text(budget_text(history, budget)))
 
 
 def name_text(name: str) -> Text:
@@ -137,8 +142,10 @@ def time_left(history: View, budget: int) -> float | None:
     """Seconds until the budget is used, by the pace of the trials that ended last.
 
     Time counts while a trial ran or the method decided, so that a sweep that was interrupted for
-    the night does not seem slow.
+    the night does not seem slow. With rungs it is the pace of steps.
     """
+    if history.rungs is not None:
+        return _time_left_by_steps(history, budget, history.rungs.full)
     ended = [trial for trial in history.suggested if trial.ended_at]
     recent = sorted(ended, key=lambda trial: trial.ended_at or 0.0)[-RECENT:]
     spans = [span for trial in recent for span in trial.first.spans(trial.ended_at or 0.0)]
@@ -148,6 +155,22 @@ def time_left(history: View, budget: int) -> float | None:
     numbers = {trial.round for trial in recent}
     decisions = sum(one.seconds for one in history.rounds if one.number in numbers)
     return left * (covered(spans) + decisions) / len(recent)
+
+
+def _time_left_by_steps(history: View, budget: int, full: int) -> float | None:
+    """By the mean pace so far: a new config is shorter than a promotion to a high rung."""
+    n_steps = n_trained(history.runs)
+    left = (budget - history.spent) * full + sum(_n_ahead(history, r) for r in history.open_runs)
+    if not n_steps or left <= 0:
+        return None
+    spans = (span for run in history.runs for span in run.spans(history.last_time))
+    decisions = sum(one.seconds for one in history.rounds)
+    return left * (covered(spans) + decisions) / n_steps
+
+
+def _n_ahead(history: View, run: Run) -> int:
+    """Steps of an open run's present stretch that are not trained yet: it is charged with all."""
+    return stretch(history, run) - max(run.step - run.resumed_from, 0)
 
 
 def covered(spans: Iterable[tuple[float, float]]) -> float:
@@ -165,18 +188,25 @@ def downtime(history: View, since: float, until: float) -> float:
 
 
 def run_line(history: View, run: Run, n_ended: int, budget: int) -> str:
-    """One line for a run that has ended, as the ``n_ended``-th trial of the budget."""
+    """One line for a run that has ended, as the ``n_ended``-th trial of the budget.
+
+    With rungs it begins with the trainings' worth that are used.
+    """
     trial = history.trial(run.number)
     took = f"  {duration(run.seconds)}" if run.attempts else ""
     what = value_text(run.value) if run.value is not None else f"failed: {run.cause}"
     if run.is_paused:
         what = f"paused at step {run.step}"
+        if history.rungs is not None and run.value is not None:
+            what = f"{value_text(run.value)}, {what} of {history.rungs.full}"
     when, source = f"round {trial.round}", str(trial.source)
     if run.is_repeat:
         when, source = f"repeat of {trial.id}", "repeat"
     origin = f"{when}  {history.subspace(trial).id}  {source}"
     message = f"  ({run.message})" if run.message else ""
     count = f"{n_ended:>{len(str(budget))}} of {budget}"
+    if history.rungs is not None:
+        count = f"{history.spent:>{len(str(budget)) + 2}.1f} of {budget}"
     return f"{count}  trial {run.number}  {origin}  {what}{took}{message}  {_best_by(history, run)}"
 
 
@@ -186,7 +216,12 @@ def _end_of(run: Run) -> tuple[int, float]:
 
 
 def _best_by(history: View, run: Run) -> str:
-    """The best mean of the runs that had ended when this one did."""
+    """The best mean of the runs that had ended when this one did.
+
+    As long as no trial was trained in full, it is the best one just now.
+    """
+    if history.best is not None and history.best.value is None:
+        return best_text(history)
     means = []
     for trial in history.trials:
         ended = (one for one in trial.runs if (one.ended_at or math.inf) <= (run.ended_at or 0.0))
@@ -199,11 +234,12 @@ def _best_by(history: View, run: Run) -> str:
 def best_text(history: View) -> str:
     """The best value; under noise what is expected of the best trial, and how sure it is."""
     best, certainty = history.best, history.certainty
-    if best is None or best.value is None or best.expected is None:
+    if best is None or best.last_value is None or best.expected is None:
         return "best -"
+    observed = value_text(best.last_value) + at_step(history, best)
     if certainty is None:
-        return f"best {value_text(best.value)}"
-    told = f"{value_text(best.expected)} expected (observed {value_text(best.value)})"
+        return f"best {observed}"
+    told = f"{value_text(best.expected)} expected (observed {observed})"
     return f"best {told}, {100 * certainty:.0f} % sure"
 
 

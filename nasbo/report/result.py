@@ -10,12 +10,14 @@ from rich.table import Table
 from rich.text import Text
 
 from nasbo.history import Trial, View
+from nasbo.sweeps.rungs import at_step
 from nasbo.trainer import Trainer
 
 
 def describe_best(history: View, trial: Trial, trainer: Trainer | None) -> RenderableType:
     """The best config and, where the trainer can tell, the network that it stands for."""
-    value = "-" if trial.value is None else f"{trial.value:.5g}"
+    value = "-" if trial.last_value is None else f"{trial.last_value:.5g}"
+    value += at_step(history, trial)
     if len(trial.values) > 1:
         value += f", the mean of {' '.join(f'{one:.5g}' for one in trial.values)}"
     if "origin" in trial.info:

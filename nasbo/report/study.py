@@ -16,7 +16,9 @@ from nasbo.methods.explanation import Explanation
 from nasbo.report.axes import number_text, value_limits
 from nasbo.report.drawing import SERIES, Drawing
 from nasbo.report.importance import Importance, measure_importance
+from nasbo.sweeps import spending
 from nasbo.sweeps.folder import SweepFolder
+from nasbo.sweeps.rungs import at_step
 from nasbo.sweeps.settings import Sweep
 from nasbo.trainer import Trainer
 
@@ -103,8 +105,36 @@ class Study:
 
     @cached_property
     def valued(self) -> list[Trial]:
-        """Trials that have ended with a value, in the order of their ends."""
+        """Trials that have ended with a value, in the order of their ends.
+
+        With rungs these were trained in full: their values are of the same step.
+        """
         return [trial for trial in self.ended if is_valued(trial)]
+
+    @cached_property
+    def course(self) -> list[tuple[float, Trial]]:
+        """Trials over the budget: their numbers or, with rungs, the trainings' worth until then.
+
+        With rungs these are the ones that were trained in full.
+        """
+        rungs = self.history.rungs
+        if rungs is None:
+            return [*enumerate(self.ended, start=1)]
+        return [(n / rungs.full, trial) for n, trial in spending.course(self.history)]
+
+    @property
+    def budget_title(self) -> str:
+        """The title of an axis along which the budget is used."""
+        has_rungs = self.history.rungs is not None
+        return "full trainings' worth" if has_rungs else "trials that have ended"
+
+    @property
+    def in_full(self) -> str:
+        """A sentence for the caption of a figure that compares values; empty without rungs."""
+        if self.history.rungs is None:
+            return ""
+        n, n_all = len(self.valued), len(self.history.trials)
+        return f" Only the {n:,} of {n_all:,} trials that were trained in full are in it."
 
     @cached_property
     def ranked(self) -> list[Trial]:
@@ -205,13 +235,18 @@ class Study:
         """Raise ``NoDataError`` unless so many trials have ended with a value."""
         if len(self.valued) < least:
             wanted = "no trial" if least == 1 else f"fewer than {least} trials"
-            raise NoDataError(f"{wanted} ended with a value so far")
+            has_rungs = self.history.rungs is not None
+            how = "were trained in full" if least > 1 else "was trained in full"
+            raise NoDataError(f"{wanted} {how if has_rungs else 'ended with a value'} so far")
 
     def words(self, trial: Trial) -> str:
         """A trial in a few lines, for the pointer."""
         value = trial.cause or trial.state
         if trial.value is not None:
             value = f"{self.metric} {values_text(trial)}"
+        elif trial.partial is not None:
+            last = number_text(trial.partial.value, 5) + at_step(self.history, trial)
+            value = f"{value}, {self.metric} {last}"
         subspace = shorten_id(self.history.subspace(trial).id)
         return f"trial {trial.id}: {value}\n{subspace}\nround {trial.round}, {trial.source}"
 
@@ -225,6 +260,13 @@ def value_of(trial: Trial) -> float:
     if trial.value is None:
         raise ValueError(f"trial {trial.id} has no value")
     return trial.value
+
+
+def last_text(trial: Trial) -> str:
+    """The value of a trial or, of one that was trained in part, the last one and its step."""
+    if trial.partial is None:
+        return number_text(value_of(trial), 5)
+    return f"{number_text(trial.partial.value, 5)} at step {trial.partial.step}"
 
 
 def expected_of(trial: Trial) -> float:

@@ -14,9 +14,10 @@ from typing import Any
 from nasbo.errors import NasboError
 from nasbo.history import Run, Trial, View
 from nasbo.report.attention import AttentionMap, NoAttentionError, attention_maps
-from nasbo.report.axes import number_text
-from nasbo.report.study import is_valued
+from nasbo.report.study import is_valued, last_text
+from nasbo.search.repeats import is_complete
 from nasbo.sweeps.folder import trial_folder, trial_name
+from nasbo.sweeps.spending import best_course
 
 TENSORBOARD_FOLDER = "tensorboard"
 
@@ -55,9 +56,9 @@ class TensorboardLog:
         self._are_maps_costly = (options or {}).get("preset") == "paper"
         self._sweep_folder = folder
         self._last: View | None = None
-        self._seen = (0, 0)
+        self._seen = (0, 0, 0)
         self._n_curve = 0
-        self._written: set[int] = set()
+        self._written: set[tuple[int, float]] = set()
         self._maps_at: int | None = None
         self._writer: Any = None
 
@@ -66,14 +67,17 @@ class TensorboardLog:
 
         Cheap where nothing has, so that it can be called as often as a display.
         """
-        seen = (history.n_ended, len(history.rounds))
+        n_pauses = sum(len(run.pauses) for run in history.runs) if history.rungs else 0
+        seen = (history.n_ended, len(history.rounds), n_pauses)
         if seen == self._seen:
             return
         self._seen, self._last = seen, history
         self._write_curve(history)
         for run in history.runs:
-            if not (run.is_open or run.is_paused) and run.number not in self._written:
-                self._written.add(run.number)
+            end = (run.number, run.ended_at or 0.0)
+            is_known = run.is_open or (run.is_paused and history.rungs is None)
+            if not is_known and end not in self._written:
+                self._written.add(end)
                 self._write_run(history, run)
         if not self._are_maps_costly:
             self._write_maps(history)
@@ -83,7 +87,7 @@ class TensorboardLog:
     def close(self) -> None:
         """Finish the file; with the maps that are too costly for a sweep that runs."""
         last, self._last = self._last, None
-        if self._are_maps_costly and last is not None and last.n_ended >= (last.budget or 1):
+        if self._are_maps_costly and last is not None and _is_used_up(last):
             self._write_maps(last)
         if self._writer is not None:
             self._writer.close()
@@ -98,10 +102,12 @@ class TensorboardLog:
         return self._writer
 
     def _write_curve(self, history: View) -> None:
-        curve = history.best_so_far()
-        for index in range(self._n_curve, len(curve)):
-            if not math.isnan(curve[index]):
-                self._file().add_scalar(f"best/{self.metric}", curve[index], index + 1)
+        """The best so far over the trials that have ended or, with rungs, the steps trained."""
+        full = 1 if history.rungs is None else history.rungs.full
+        curve = best_course(history, is_open=True)
+        for used, value in curve[self._n_curve :]:
+            if not math.isnan(value):
+                self._file().add_scalar(f"best/{self.metric}", value, round(used * full))
         self._n_curve = len(curve)
 
     def _write_run(self, history: View, run: Run) -> None:
@@ -151,6 +157,12 @@ class TensorboardLog:
             self._file().add_figure(name, picture, global_step=number)
 
 
+def _is_used_up(history: View) -> bool:
+    """Whether the budget is used; with rungs it pays nothing any more."""
+    budget = history.budget or 1
+    return history.n_ended >= budget if history.rungs is None else is_complete(history, budget)
+
+
 def clean_curve(curve: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
     """A curve without what a trial had reported before it went back to an earlier step."""
     kept: list[tuple[int, float]] = []
@@ -185,7 +197,7 @@ def map_picture(one: AttentionMap, metric: str) -> Any:
     axes.set_yticks(range(n), one.labels, fontsize=7)
     title = one.title
     if one.trial is not None:
-        title = f"trial {one.trial.id}, {metric} {number_text(one.trial.value or 0.0, 5)}"
+        title = f"trial {one.trial.id}, {metric} {last_text(one.trial)}"
     axes.set_title(title, fontsize=9)
     figure.colorbar(image, ax=axes, shrink=0.7)
     return figure

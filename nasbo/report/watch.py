@@ -30,10 +30,13 @@ from nasbo.report.progress import (
     step_text,
     value_text,
 )
+from nasbo.report.rungs import rung_table, waiting_table
 from nasbo.storage.mirror import pull
 from nasbo.sweeps.folder import SweepFolder
+from nasbo.sweeps.rungs import rung_rows, waiting
 
 MAX_SUBSPACES = 16
+MAX_PAUSED = 8
 _WIDTH = 60
 
 
@@ -155,9 +158,17 @@ def draw_status(follower: SweepFollower, now: float | None = None) -> Renderable
     causes = ", ".join(f"{cause} {n}" for cause, n in history.cause_counts().items())
     if causes:
         parts.append(Text(f"failed: {causes}", style="red"))
-    if n_paused := history.state_counts()["paused"]:
-        parts.append(Text(f"paused: {n_paused}", style="dim"))
-    return Group(*parts)
+    return Group(*parts, *_paused(history))
+
+
+def _paused(history: View) -> list[RenderableType]:
+    """The rungs, and why trials wait there; without rungs how many have paused."""
+    if history.rungs is not None:
+        found = waiting(history)
+        tables: list[RenderableType] = [Text(), rung_table(rung_rows(history))]
+        return [*tables, Text(), waiting_table(history, found, MAX_PAUSED)] if found else tables
+    n_paused = history.state_counts()["paused"]
+    return [Text(f"paused: {n_paused}", style="dim")] if n_paused else []
 
 
 def _head(follower: SweepFollower, state: str, now: float) -> RenderableType:

@@ -14,6 +14,7 @@ from nasbo.methods.explanation import Effect, Neighbour, Why
 from nasbo.report.axes import is_finite, number_text
 from nasbo.space import Value
 from nasbo.sweeps.folder import SweepFolder
+from nasbo.sweeps.rungs import at_step
 
 MAX_DIFFERENCES = 6
 MAX_EFFECTS = 12
@@ -44,7 +45,7 @@ def describe_why(sweep: SweepFolder, number: int) -> RenderableType:
     return Group(
         Text(f"trial {trial.id} ({sweep.history.subspace(trial).id})"),
         table,
-        *_neighbours(sweep.metric, why.nearest),
+        *_neighbours(sweep, why.nearest),
         *_effects(why.effects),
     )
 
@@ -82,6 +83,9 @@ def _suggested(trial: Trial) -> str:
 
 
 def _result(sweep: SweepFolder, trial: Trial, prediction: tuple[float, float, float]) -> str:
+    if trial.partial is not None:
+        where = at_step(sweep.history, trial)
+        return f"{_number(trial.partial.value)}{where}, {trial.cause or trial.state}"
     if trial.value is None:
         return (
             f"none yet, {trial.state}" if trial.is_open else f"none, {trial.cause or trial.state}"
@@ -95,14 +99,21 @@ def _result(sweep: SweepFolder, trial: Trial, prediction: tuple[float, float, fl
     return f"{_number(trial.value)}, {words}"
 
 
-def _neighbours(metric: str, nearest: Sequence[Neighbour]) -> list[RenderableType]:
+def _neighbours(sweep: SweepFolder, nearest: Sequence[Neighbour]) -> list[RenderableType]:
     if not nearest:
         return [Text("no known config is near it in the model's eyes")]
-    table = Table("trial", "correlation", metric, "its values, where they differ", box=None)
+    table = Table("trial", "correlation", sweep.metric, "its values, where they differ", box=None)
     for one in nearest:
-        value = one.trial.cause or "-" if one.trial.value is None else _number(one.trial.value)
+        value = _known(sweep, one.trial)
         table.add_row(str(one.trial.id), f"{one.correlation:.2f}", Text(value), _differing(one))
     return [Text("nearest known configs", "bold"), table]
+
+
+def _known(sweep: SweepFolder, trial: Trial) -> str:
+    """The last value of a trial, or why it has none."""
+    if trial.last_value is None:
+        return trial.cause or "-"
+    return _number(trial.last_value) + at_step(sweep.history, trial)
 
 
 def _differing(one: Neighbour) -> Text:

@@ -8,13 +8,15 @@ from pathlib import Path
 from nasbo.errors import NasboError
 from nasbo.history import By, Trial
 from nasbo.report.axes import number_text
-from nasbo.report.figures import FIGURES
+from nasbo.report.figures import FIGURES, RUNG_FIGURES, figures_of
 from nasbo.report.figures.running import busy_share, down_spans, placed_stays
 from nasbo.report.page import Page, attempt, collect, to_html
 from nasbo.report.png import write_png
 from nasbo.report.progress import covered, duration
 from nasbo.report.study import Study, open_study, value_of
 from nasbo.storage.mirror import push
+from nasbo.sweeps.rungs import at_step
+from nasbo.sweeps.spending import n_full, n_trained, n_whole
 
 REPORT_FILE = "report.html"
 
@@ -46,10 +48,11 @@ def write_figure(folder: Path, name: str, path: Path, by: By = "estimate") -> No
     Raises:
         NasboError: no such figure, no data for it, or it is a table.
     """
-    if name not in FIGURES:
-        raise NasboError(f"unknown figure {name!r}; known: {', '.join(FIGURES)}")
+    known = FIGURES | RUNG_FIGURES
+    if name not in known:
+        raise NasboError(f"unknown figure {name!r}; known: {', '.join(known)}")
     study = open_study(folder, by)
-    figure = attempt(FIGURES[name], study)
+    figure = attempt(known[name], study)
     if isinstance(figure, str):
         raise NasboError(f"{study.folder.name}: no figure {name!r}: {figure}")
     if figure.drawing is None:
@@ -78,7 +81,7 @@ def write_text(path: Path, text: str) -> None:
 
 def make_page(study: Study) -> Page:
     """All figures of a study, and the numbers to see first."""
-    figures, left_out = collect(study, FIGURES)
+    figures, left_out = collect(study, figures_of(study))
     goal = "maximised" if study.mode == "max" else "minimised"
     subtitle = (
         f"{study.sweep.method} on {Path(study.sweep.space).name}, trainer {study.sweep.trainer}, "
@@ -97,17 +100,38 @@ def _best_words(study: Study, best: Trial) -> str:
     return f"expected {study.metric} of trial {best.id}, observed {observed}, {sure}"
 
 
+def _partial_tile(study: Study, best: Trial) -> tuple[str, str]:
+    """The best trial as long as none was trained in full."""
+    where = f"best {study.metric} so far{at_step(study.history, best)}, trial {best.id}"
+    return number_text(best.last_value or 0.0, 5), where
+
+
+def _budget_tiles(study: Study) -> list[tuple[str, str]]:
+    history = study.history
+    if history.rungs is None:
+        return [(f"{history.n_ended:,} / {study.budget:,}", "trials ended")]
+    used, whole = n_trained(trial.first for trial in history.suggested), n_whole(history)
+    saved = [(f"{1 - used / whole:.0%}", "of the epochs saved by rungs")] if whole else []
+    return [
+        *saved,
+        (f"{history.spent:.1f} / {study.budget:,}", "full trainings' worth used"),
+        (f"{history.n_suggested:,}", f"configs, {n_full(history)} of them trained in full"),
+    ]
+
+
 def _tiles(study: Study) -> list[tuple[str, str]]:
     counts = study.history.state_counts()
     tiles = [
         (study.state, "the sweep"),
-        (f"{study.history.n_ended:,} / {study.budget:,}", "trials ended"),
+        *_budget_tiles(study),
         (f"{counts['failed']:,}", "of them failed"),
         (f"{max(len(study.history.rounds) - 1, 0):,}", "rounds after the design"),
     ]
     if study.ranked:
         best = study.ranked[0]
         tiles.insert(0, (number_text(study.best_value, 5), _best_words(study, best)))
+    elif study.history.best is not None:
+        tiles.insert(0, _partial_tile(study, study.history.best))
     placed = placed_stays(study)
     if placed:
         down_s = covered(down_spans(study))

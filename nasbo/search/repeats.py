@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from nasbo.history import Trial, View
+from nasbo.search.rungs import due_promotions, room
 from nasbo.search.stopping import TO_THE_END, StoppingRule
 
 
@@ -31,9 +32,13 @@ def due_repeats(history: View) -> list[Trial]:
 def is_complete(history: View, budget: int, stopping: StoppingRule = TO_THE_END) -> bool:
     """Whether all trials of the budget have ended, and neither a repeat nor a paused run is due.
 
-    A space that had no config left within that budget needs no more trials.
+    A space that had no config left within that budget needs no more trials. With rungs the budget
+    is used when it pays neither a new config nor a promotion.
     """
+    if history.open_runs:
+        return False
     is_used_up = history.is_exhausted and budget <= (history.budget or budget)
-    is_enough = is_used_up or history.n_ended >= budget
-    is_due = bool(due_repeats(history) or stopping.due(history))
-    return is_enough and not history.open_runs and not is_due
+    if not is_used_up and room(history, budget) > 0:
+        return False
+    promotions = due_promotions(history, budget, is_ending=True)
+    return not (promotions or due_repeats(history) or stopping.due(history))

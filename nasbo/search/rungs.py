@@ -214,7 +214,8 @@ def _pair(history: View, trial: Trial, low: int, high: int) -> tuple[float, floa
 
 def _correlation(pairs: Sequence[tuple[float, float]]) -> float:
     """Spearman's, 1 where it cannot be told."""
-    if len(pairs) < 2:
+    both = np.array(pairs)
+    if len(pairs) < 2 or (np.ptp(both, axis=0) == 0).any():
         return 1.0
-    found = float(spearmanr(np.array(pairs)).statistic)
+    found = float(spearmanr(both).statistic)
     return found if math.isfinite(found) else 1.0

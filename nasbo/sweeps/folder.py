@@ -21,7 +21,9 @@ from nasbo.space.plain_yaml import UNREADABLE, read_yaml, write_yaml
 from nasbo.storage import JOURNAL_FILE, Location, open_named
 from nasbo.storage.mirror import is_running, location_of, pull, push, shown
 from nasbo.sweeps.rows import Row, flat, measurement_rows, trial_rows
+from nasbo.sweeps.rungs import at_step
 from nasbo.sweeps.settings import Sweep, make_sweep
+from nasbo.sweeps.spending import budget_text
 from nasbo.trainer import Trainer, check_outside, load_trainer
 
 if TYPE_CHECKING:
@@ -95,6 +97,9 @@ class SweepFolder:
     def best(self) -> Trial:
         """The trial with the best value; under noise, the one that is expected to be the best.
 
+        As long as none was trained in full, it is the best of those at the highest step: its
+        ``value`` is ``None`` then, and ``partial`` tells what is known.
+
         Raises:
             NasboError: nothing has finished yet.
         """
@@ -153,20 +158,24 @@ class SweepFolder:
 
     def __repr__(self) -> str:
         best = self.history.best
-        told = "no result" if best is None else f"best {self.metric} {best.value:.6g}"
+        told = "no result" if best is None else f"best {self.metric} {self._value_text(best)}"
         if best is not None and best.estimate is not None:
             told += f", {best.estimate.mean:.6g} expected"
         return (
             f"SweepFolder({self.name}: {self.settings.method}, {self.state}, "
-            f"{self.history.n_ended} of {self.budget} trials, {told})"
+            f"{budget_text(self.history, self.budget)}, {told})"
         )
+
+    def _value_text(self, trial: Trial) -> str:
+        """The last value of a ranked trial, and its step where it was trained in part."""
+        return f"{trial.last_value:.6g}{at_step(self.history, trial)}"
 
     def _repr_html_(self) -> str:
         """A table of the best trials, for notebooks."""
         names = list(self.space.names)
         head = ["trial", self.metric, *names]
         body = [
-            [trial.id, f"{trial.value:.6g}", *(trial.config.get(name, "") for name in names)]
+            [trial.id, self._value_text(trial), *(trial.config.get(name, "") for name in names)]
             for trial in self.history.ranked()[:N_SHOWN]
         ]
         return f"<p>{html.escape(repr(self))}</p>{_html_table(head, body)}"

@@ -19,6 +19,9 @@ predicted          what the surrogate predicted; ``predicted_low`` and ``predict
                    standard deviation away
 estimate           of the noise-free value, where the method has found noise and the trial may be
                    the best; ``estimate_sd`` is its standard deviation
+last_value         with rungs: the value or, of a trial that was trained in part, that of its last
+                   pause, while ``value`` stays empty; without rungs always empty
+rung               with rungs: step of the highest one at which it was seen; without always empty
 metrics.NAME       every metric of the last report
 config.NAME        every parameter; lists are JSON in CSV
 ================== ==============================================================================
@@ -35,6 +38,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from nasbo.history import PREDICTION, Ending, Run, Trial, View
+from nasbo.sweeps.rungs import rung_of
 
 Row = dict[str, Any]
 OWN = "nasbo_"
@@ -48,7 +52,7 @@ def trial_rows(history: View) -> list[Row]:
 
 
 def _row(history: View, trial: Trial, run: Run) -> Row:
-    is_mean = not run.is_repeat and trial.value is not None
+    is_mean = not run.is_repeat and (trial.value is not None or history.rungs is not None)
     known = None if run.is_repeat else trial.estimate
     seconds = [round(a.end - a.start, 3) for a in run.attempts if a.end is not None]
     return {
@@ -69,9 +73,18 @@ def _row(history: View, trial: Trial, run: Run) -> Row:
         **{key: None if run.is_repeat else trial.info.get(key) for key in PREDICTION},
         "estimate": known.mean if known else None,
         "estimate_sd": known.sd if known else None,
+        **_rung_columns(history, trial, run),
         "metrics": _plain(run.metrics),
         "config": trial.config,
     }
+
+
+def _rung_columns(history: View, trial: Trial, run: Run) -> Row:
+    if history.rungs is None:
+        return {"last_value": None, "rung": None}
+    if run.is_repeat:
+        return {"last_value": run.value, "rung": None if run.value is None else history.rungs.full}
+    return {"last_value": trial.last_value, "rung": rung_of(history, trial)}
 
 
 def measurement_rows(history: View) -> list[Row]:

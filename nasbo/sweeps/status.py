@@ -8,6 +8,8 @@ from typing import Any
 from nasbo.feasibility import failing_regions
 from nasbo.history import History, Trial
 from nasbo.sweeps.folder import SweepFolder
+from nasbo.sweeps.rungs import rung_rows
+from nasbo.sweeps.spending import n_full, n_trained, n_whole
 
 
 def status(sweep: SweepFolder) -> dict[str, Any]:
@@ -34,9 +36,30 @@ def status(sweep: SweepFolder) -> dict[str, Any]:
         ],
         "expects_nothing": expects_nothing(history),
         "best": _best(best, history) if best else None,
+        **(_rungs(history) if history.rungs else {}),
         "method": sweep.settings.method,
         "folder": sweep.name,
     }
+
+
+def _rungs(history: History) -> dict[str, Any]:
+    """What the budget was used for, and a row for each rung."""
+    return {
+        "spent": round(history.spent, 4),
+        "configs": history.n_suggested,
+        "in_full": n_full(history),
+        "steps": n_trained(trial.first for trial in history.suggested),
+        "steps_in_full": n_whole(history),
+        "rungs": [row.to_json() for row in rung_rows(history)],
+    }
+
+
+def partial_columns(trial: Trial, history: History) -> dict[str, Any]:
+    """Last value and step of a trial that was trained in part; empty for others."""
+    if trial.partial is None:
+        return {}
+    full = {} if history.rungs is None else {"full": history.rungs.full}
+    return {"last_value": trial.partial.value, "step": trial.partial.step, **full}
 
 
 def estimate_columns(trial: Trial) -> dict[str, float]:
@@ -67,6 +90,7 @@ def _best(trial: Trial, history: History) -> dict[str, Any]:
         "trial": trial.id,
         "value": trial.value,
         "values": list(trial.values),
+        **partial_columns(trial, history),
         **estimate_columns(trial),
         **({"certainty": history.certainty} if trial.estimate else {}),
         "config": trial.config,

@@ -14,7 +14,9 @@ from statistics import median
 from ray.util.metrics import Gauge
 
 from nasbo.history import CAUSES, By, Ending, Trial, View
+from nasbo.sweeps.rungs import rung_rows
 from nasbo.sweeps.settings import Sweep
+from nasbo.sweeps.spending import n_trained
 
 PERIOD_S = 5.0
 """Ray hands metrics on every ten seconds: looking more often than this would be in vain."""
@@ -28,7 +30,10 @@ DESCRIPTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "nasbo_best_value": ("best value so far, as the trainer reports it", ()),
     "nasbo_best_expected": ("what is expected of the best trial; without noise its value", ()),
     "nasbo_trials": ("trials by state", ("state",)),
-    "nasbo_budget": ("trials that there are to be in all", ()),
+    "nasbo_budget": ("trials that there are to be; with rungs full trainings' worth", ()),
+    "nasbo_spent": ("what is used of the budget", ()),
+    "nasbo_epochs": ("steps that were trained", ()),
+    "nasbo_rung_trials": ("trials at each rung, by what became of them", ("rung", "state")),
     "nasbo_round": ("rounds that have been decided after the design", ()),
     "nasbo_suggest_seconds": ("what the last decision took", ()),
     "nasbo_fit_seconds": ("what the last fit of the surrogate took, as a part of that", ()),
@@ -83,6 +88,7 @@ class SweepMetrics:
         yield "nasbo_sweep", 1.0, sweep_labels(self._sweep)
         yield from course_samples(history)
         yield "nasbo_budget", history.budget or self._sweep.trials, {}
+        yield from training_samples(history)
         yield from worker_samples(history, self._slots())
         yield from ending_samples(history)
         yield from subspace_samples(history, self._labels)
@@ -99,9 +105,10 @@ def course_samples(history: View) -> Iterator[Sample]:
     """How far the search is, and what its decisions cost."""
     for name, by in _BESTS.items():
         best = next(iter(history.ranked(by)), None)
-        value = None if best is None else best.expected if by == "estimate" else best.value
-        if value is not None:
-            yield name, value, {}
+        if best is None or best.value is None:  # values at several steps make no course
+            continue
+        expected = best.value if best.expected is None else best.expected
+        yield name, expected if by == "estimate" else best.value, {}
     yield "nasbo_round", max(len(history.rounds) - 1, 0), {}
     if history.rounds:
         yield "nasbo_suggest_seconds", history.rounds[-1].seconds, {}
@@ -130,6 +137,17 @@ def ending_samples(history: View) -> Iterator[Sample]:
         yield "nasbo_failures", causes[cause], {"cause": cause}
     for cause in RETRIED:
         yield "nasbo_retries", retries[cause], {"cause": cause}
+
+
+def training_samples(history: View) -> Iterator[Sample]:
+    """What was trained, and what became of the trials at each rung."""
+    yield "nasbo_spent", history.spent, {}
+    yield "nasbo_epochs", n_trained(history.runs), {}
+    for row in rung_rows(history):
+        states = {"promoted": row.n_promoted, "paused": row.n_paused, "failed": row.n_failed}
+        states["finished"] = row.n_seen - sum(states.values())
+        for state, n in states.items():
+            yield "nasbo_rung_trials", n, {"rung": str(row.step), "state": state}
 
 
 class SubspaceLabels:

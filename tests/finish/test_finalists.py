@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from rich.console import Console
 
 from nasbo.cli import cli
 from nasbo.errors import SweepError
+from nasbo.finish.card import searched_text
 from nasbo.finish.finalist import Finalist
 from nasbo.finish.finalists import (
     FINAL_FOLDER,
@@ -21,9 +23,11 @@ from nasbo.finish.finalists import (
     final_folder,
     final_sweep,
     open_search,
+    partial_text,
     prepare_final,
 )
 from nasbo.finish.finalize import _decider, _pick, finalize
+from nasbo.history import Run
 from nasbo.search import Search
 from nasbo.storage.mirror import JOURNAL_FILE, open_journal, open_mirror
 from nasbo.sweeps.checks import check_provenance
@@ -31,6 +35,7 @@ from nasbo.sweeps.folder import SweepFolder, create_folder
 from nasbo.sweeps.settings import Sweep
 from nasbo.trainer import load_trainer
 from tests.finish import able
+from tests.rung_search import make, make_rung_folder, train
 from tests.tune.toy import simulation
 
 CONSOLE = Console(quiet=True)
@@ -238,3 +243,45 @@ def test_the_command_takes_a_time_for_silence(
     words = ["finalize", str(tmp_path), "--report-timeout", "2m"]
     assert CliRunner().invoke(cli, words).exit_code == 0
     assert wishes[0].settings == {"report_timeout_s": 120.0}
+
+
+def test_finalists_are_topped_up_by_those_trained_furthest(tmp_path: Path) -> None:
+    folder = make_rung_folder(tmp_path / "s", 8, n=40, space="simulation", trainer=TRAINER)
+    history = open_search(folder).history
+    blind = replace(load_trainer(TRAINER), fingerprint=None)
+    n_full = len(history.ranked())
+    assert 0 < n_full < 5, "else this shows nothing"
+    assert choose_finalists(history, blind, n_full) == history.ranked()
+    assert partial_text(history, history.ranked()) == ""
+    chosen = choose_finalists(history, blind, n_full + 2)
+    assert chosen[:n_full] == history.ranked()
+    paused = [trial.partial for trial in chosen[n_full:]]
+    assert [one.step for one in paused if one] == [6, 6]
+    told = partial_text(history, chosen)
+    assert told.startswith("too few were trained in full; the furthest of the others follow: ")
+    assert told.count("at step 6 of 18") == 2
+
+
+def test_finalists_of_a_search_without_any_full_training(tmp_path: Path) -> None:
+    folder = make_rung_folder(tmp_path / "s", 8, n=6, space="simulation", trainer=TRAINER)
+    found = open_search(folder)
+    chosen = choose_finalists(found.history, replace(found.trainer, fingerprint=None), 2)
+    assert [trial.value for trial in chosen] == [None, None]
+    planned = final_sweep(folder, found.settings, found.trainer, Wish(top=2))
+    final, _ = prepare_final(final_folder(found), planned, chosen, 1)
+    for rank, trial in enumerate(final.history.trials, start=1):
+        last = chosen[rank - 1].partial
+        assert last is not None
+        shown = searched_text(Finalist(rank, trial, [], {}))
+        assert shown == f"{last.value:.4f} at step {last.step}"
+
+
+def test_a_trial_that_failed_later_is_no_finalist(tmp_path: Path) -> None:
+    one = make(100)
+    while not isinstance(run := one.next(1), Run) or not run.resumed_from:
+        train(one, run)
+    one.on_end(run.number, math.nan, step=run.resumed_from + 1)
+    history = one.search.history
+    assert history.trial(run.number).partial is not None
+    blind = replace(load_trainer(TRAINER), fingerprint=None)
+    assert run.number not in [trial.id for trial in choose_finalists(history, blind, 100)]

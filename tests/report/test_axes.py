@@ -98,8 +98,8 @@ def test_numbers_in_few_characters(value: float, text: str) -> None:
 def test_steps_have_corners_where_the_curve_changes() -> None:
     x, y = Scale(0, 10, 0, 100), Scale(0, 10, 0, 100)
     nan = math.nan
-    assert step_points([nan, 5.0, 5.0, 5.0, 3.0, 3.0], x, y) == [
+    assert step_points([*enumerate([nan, 5.0, 5.0, 5.0, 3.0, 3.0], start=1)], x, y) == [
         (20, 50), (50, 50), (50, 30), (60, 30),
     ]  # fmt: skip
-    assert step_points([nan, nan], x, y) == []
-    assert step_points([7.0], x, y) == [(10, 70)]
+    assert step_points([(1, nan), (2, nan)], x, y) == []
+    assert step_points([(1, 7.0)], x, y) == [(10, 70)]

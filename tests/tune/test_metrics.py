@@ -20,6 +20,7 @@ from nasbo.tune.metrics import (
     sweep_labels,
 )
 from tests.events import finished, requeued, started
+from tests.rung_search import drive, make
 
 SWEEP = Sweep("some/where/svm.yaml", "own:train", trials=9, metric="accuracy", mode="max")
 
@@ -59,7 +60,8 @@ def _told() -> Search:
 def test_a_search_in_numbers() -> None:
     search = _told()
     found = _measured(search)
-    assert set(found) == set(DESCRIPTIONS)
+    assert set(found) == set(DESCRIPTIONS) - {"nasbo_rung_trials"}, "there are no rungs"
+    assert (found["nasbo_spent"], found["nasbo_epochs"]) == ({"": 3}, {"": 0})
     assert found["nasbo_best_value"] == {"": 0.9}
     states = {"waiting": 0, "running": 1, "paused": 0, "finished": 2, "failed": 1}
     assert found["nasbo_trials"] == states
@@ -137,3 +139,22 @@ def test_gauges_are_set_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_labels_of_a_sweep_hold_no_path() -> None:
     assert sweep_labels(SWEEP)["space"] == "svm"
     assert sweep_labels(Sweep("cash", "own:train"))["metric"] == "value"
+
+
+def test_rungs_in_numbers() -> None:
+    one = make(8)
+    drive(one, 10)
+    found = _measured(one.search)
+    assert "nasbo_best_value" not in found, "none is trained in full"
+    assert "nasbo_best_expected" not in found
+    drive(one)
+    history, found = one.search.history, _measured(one.search)
+    assert set(found) == set(DESCRIPTIONS)
+    assert found["nasbo_spent"] == {"": history.spent}
+    assert found["nasbo_epochs"] == {"": sum(trial.step for trial in history.trials)}
+    trials = found["nasbo_rung_trials"]
+    assert trials["18,finished"] == history.state_counts()["finished"] > 0
+    assert trials["2,paused"] + trials["6,paused"] == history.state_counts()["paused"]
+    assert trials["2,promoted"] == trials["6,promoted"] + trials["6,paused"]
+    assert trials["6,promoted"] == trials["18,finished"]
+    assert found["nasbo_best_value"] == {"": history.best.value if history.best else None}

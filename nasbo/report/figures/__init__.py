@@ -10,6 +10,7 @@ from nasbo.report.figures.course import draw_best_so_far, draw_budget, draw_subs
 from nasbo.report.figures.lengthscales import draw_lengthscales
 from nasbo.report.figures.parameters import draw_importance, draw_parallel
 from nasbo.report.figures.pareto import draw_pareto
+from nasbo.report.figures.rungs import draw_learning_curves, list_rungs
 from nasbo.report.figures.running import draw_endings, draw_suggestion_cost, draw_timeline
 from nasbo.report.figures.settings import list_best, list_settings
 from nasbo.report.figures.trust import draw_calibration
@@ -32,3 +33,14 @@ FIGURES: dict[str, Callable[[Study], Figure]] = {
     "suggestion-cost": draw_suggestion_cost,
     "settings": list_settings,
 }
+RUNG_FIGURES: dict[str, Callable[[Study], Figure]] = {
+    "learning-curves": draw_learning_curves,
+    "rungs": list_rungs,
+}
+
+
+def figures_of(study: Study) -> dict[str, Callable[[Study], Figure]]:
+    """The figures of a report in their order; those of rungs only where there are some."""
+    if study.history.rungs is None:
+        return FIGURES
+    return {"best-so-far": FIGURES["best-so-far"], "rungs": list_rungs} | RUNG_FIGURES | FIGURES

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nasbo.methods.explanation import MAX_MAPS, AttentionMap
-from nasbo.report.axes import number_text
 from nasbo.report.drawing import Drawing, Heat, Shape, Words, shorten_start, shorten_text
-from nasbo.report.study import Figure, NoDataError, Study, value_of
+from nasbo.report.study import Figure, NoDataError, Study, last_text
 
 PANEL, MAP, LARGEST_CELL = 590.0, 450.0, 40.0
 _MEANINGS = {
@@ -52,7 +51,7 @@ def _panel(study: Study, one: AttentionMap, left: float, top: float) -> list[Sha
     x, y = left + 118, top + 36
     title = shorten_text(one.title, 60)
     if one.trial is not None:
-        value = number_text(value_of(one.trial), 5)
+        value = last_text(one.trial)
         title = f"{shorten_start(one.title, 40)}: trial {one.trial.id}, {study.metric} {value}"
     shapes: list[Shape] = [
         Words(left + 8, top + 18, title, 13, "ink", is_bold=True),

@@ -27,6 +27,7 @@ from nasbo.report.drawing import (
     shorten_start,
 )
 from nasbo.report.study import SOURCE_COLORS, Figure, Study, key_of, value_of, values_text
+from nasbo.sweeps.spending import best_course, n_trained
 
 WIDTH, HEIGHT = 560.0, 340.0
 MAX_ROWS = 14
@@ -37,26 +38,32 @@ MAX_BARS = 60
 def draw_best_so_far(study: Study) -> Figure:
     """Each trial's value and the best so far, over the trials in the order of their ends."""
     study.require_values()
-    x = Scale(0, len(study.ended) + 1, 64, WIDTH - 16)
+    curve = best_course(study.history)
+    x = Scale(0, _last_place(study, curve), 64, WIDTH - 16)
     ends = value_limits(study.values, study.mode)
     y = Scale(*ends, HEIGHT - 56, 56)
     drawing = Drawing(WIDTH, HEIGHT)
     drawing.extend(_design_band(study, x, y))
-    drawing.extend(Frame(x, y, "trials that have ended", study.metric).shapes())
-    drawing.add(Line(step_points(study.history.best_so_far(), x, y), "ink", 2.0))
+    drawing.extend(Frame(x, y, study.budget_title, study.metric).shapes())
+    drawing.add(Line(step_points(curve, x, y), "ink", 2.0))
     drawing.extend(_trial_dots(study, x, y))
     present = {trial.source for trial in study.history.trials}
     entries = [("best so far", "ink")]
     entries += [(name, color) for name, color in SOURCE_COLORS.items() if name in present]
     drawing.extend(legend(entries, 64, 16, WIDTH - 80))
     caption = _best_caption(study) + beyond_text(study.values, ends) + study.thinned
-    return Figure("best-so-far", "Best so far", caption, drawing)
+    return Figure("best-so-far", "Best so far", caption + study.in_full, drawing)
+
+
+def _last_place(study: Study, curve: list[tuple[float, float]]) -> float:
+    """The right end of the axis of the budget, with a little room."""
+    return len(study.ended) + 1 if study.history.rungs is None else 1.05 * curve[-1][0]
 
 
 def _trial_dots(study: Study, x: Scale, y: Scale) -> list[Shape]:
     return [
         Dot(
-            x(number),
+            x(place),
             y(value_of(trial)),
             3.5,
             SOURCE_COLORS[trial.source],
@@ -64,15 +71,15 @@ def _trial_dots(study: Study, x: Scale, y: Scale) -> list[Shape]:
             study.words(trial),
             key_of(trial),
         )
-        for number, trial in enumerate(study.ended, start=1)
+        for place, trial in study.course
         if trial.value is not None and trial.id in study.drawn
     ]
 
 
 def _design_band(study: Study, x: Scale, y: Scale) -> list[Shape]:
-    """The ground of the initial design: up to its last trial."""
+    """The ground of the initial design: up to its last trial; with rungs others are among it."""
     numbers = [number for number, t in enumerate(study.ended, start=1) if t.source == "design"]
-    if not numbers:
+    if not numbers or study.history.rungs is not None:
         return []
     right = x(numbers[-1] + 0.5)
     return [Box(x(0.5), y.end, right - x(0.5), y.start - y.end, "grid", 0.55)]
@@ -81,8 +88,8 @@ def _design_band(study: Study, x: Scale, y: Scale) -> list[Shape]:
 def _best_caption(study: Study) -> str:
     best = study.ranked[0]
     subspace = study.history.subspace(best).id
-    share = "the grey ground is the initial design"
-    return f"Best: trial {best.id} with {study.metric} {values_text(best)} in {subspace}; {share}."
+    told = f"Best: trial {best.id} with {study.metric} {values_text(best)} in {subspace}"
+    return f"{told}." if study.history.rungs else f"{told}; the grey ground is the initial design."
 
 
 def draw_subspaces(study: Study) -> Figure:
@@ -106,7 +113,8 @@ def draw_subspaces(study: Study) -> Figure:
     grouped = study.grouped if study.history.space.n_subspaces > MAX_ROWS else ""
     caption = f"Each dot is a trial, the line the median, the number how many.{grouped}{left}"
     caption += beyond_text(study.values, ends)
-    return Figure("subspaces", f"{study.metric} by subspace", caption + study.thinned, drawing)
+    caption += study.thinned + study.in_full
+    return Figure("subspaces", f"{study.metric} by subspace", caption, drawing)
 
 
 def _subspace_row(study: Study, group: list[Trial], x: Scale, level: float) -> list[Shape]:
@@ -128,13 +136,15 @@ def _subspace_row(study: Study, group: list[Trial], x: Scale, level: float) -> l
 
 
 def draw_budget(study: Study) -> Figure:
-    """Trials per round, by subspace: where the budget went."""
+    """Trials per round, by subspace: where the budget went; with rungs trainings' worth of them."""
     suggested = study.history.suggested
     study.require_values()
     n_rounds = max(trial.round for trial in suggested) + 1 if suggested else 1
     each = math.ceil(n_rounds / MAX_BARS)
-    counts = Counter((t.round // each, study.color(t)) for t in suggested)
-    totals = Counter(trial.round // each for trial in suggested)
+    counts, totals = Counter[tuple[int, str]](), Counter[int]()
+    for trial in suggested:
+        counts[trial.round // each, study.color(trial)] += _n_steps(study, trial)
+        totals[trial.round // each] += _n_steps(study, trial)
     n_bars = math.ceil(n_rounds / each)
     entries = study.group_legend()
     top = 30.0 + legend_height(entries, WIDTH - 68)
@@ -142,14 +152,25 @@ def draw_budget(study: Study) -> Figure:
     y = Scale(0, limits([0, *totals.values()])[1], HEIGHT - 56, top)
     drawing = Drawing(WIDTH, HEIGHT)
     title = "round" if each == 1 else f"rounds, {each} to a bar"
-    drawing.extend(Frame(x, y, title, "trials").shapes(has_x_ticks=False))
+    unit = "trials" if study.history.rungs is None else "steps"
+    drawing.extend(Frame(x, y, title, unit).shapes(has_x_ticks=False))
     drawing.extend(_bar_numbers(n_bars, each, x, HEIGHT - 38))
     for bar in range(n_bars):
-        drawing.extend(_bar(bar, counts, entries, x, y))
+        drawing.extend(_bar(bar, counts, entries, x, y, unit))
     drawing.extend(legend(entries, 52, 14, WIDTH - 68))
     caption = "Configs suggested in each round, by subspace; round 0 is the initial design."
+    if study.history.rungs:
+        caption = (
+            "Steps that the configs of each round were trained, then or later, by subspace; round "
+            "0 is the initial design."
+        )
     caption += study.grouped
     return Figure("budget", "Where the budget went", caption, drawing)
+
+
+def _n_steps(study: Study, trial: Trial) -> int:
+    """What a trial weighs in the budget: one or, with rungs, the steps that it was trained."""
+    return 1 if study.history.rungs is None else n_trained([trial.first])
 
 
 def _bar(
@@ -158,6 +179,7 @@ def _bar(
     entries: list[tuple[str, str]],
     x: Scale,
     y: Scale,
+    unit: str,
 ) -> list[Shape]:
     shapes: list[Shape] = []
     left, width = x(bar) + 1, x(bar + 1) - x(bar) - 2
@@ -166,7 +188,7 @@ def _bar(
         n = counts[bar, color]
         if n:
             top, bottom = y(total + n), y(total)
-            words = f"{name}: {n} trials"
+            words = f"{name}: {n} {unit}"
             shapes.append(Box(left, top, width, bottom - top - 1, color, 0.9, 1.5, words))
             total += n
     return shapes

@@ -18,7 +18,7 @@ from nasbo.report.drawing import (
     shorten_start,
     shorten_text,
 )
-from nasbo.report.importance import Importance, name_of
+from nasbo.report.importance import Importance, compared_step, name_of
 from nasbo.report.study import Figure, NoDataError, Study, key_of, value_of
 from nasbo.space import Coordinate
 
@@ -47,8 +47,18 @@ def draw_importance(study: Study) -> Figure:
         drawing.add(Words(x.start - 10, level + 14, shorten_text(name, 24), anchor="end"))
         drawing.extend(_parts(found, name, x, level))
         drawing.extend(_whisker(found, name, x, level + 9.5))
-    caption = _importance_caption(found, len(names))
+    caption = _importance_caption(found, len(names)) + _compared(study)
     return Figure("importance", "Which parameters matter", caption, drawing)
+
+
+def _compared(study: Study) -> str:
+    """A sentence about the step whose values are compared; empty without rungs."""
+    rungs, step = study.history.rungs, compared_step(study.history)
+    if rungs is None or step is None:
+        return ""
+    if step == rungs.full:
+        return study.in_full
+    return f" The results are those at step {step} of {rungs.full}, where enough trials were seen."
 
 
 def _importance(study: Study) -> Importance:
@@ -127,7 +137,7 @@ def draw_parallel(study: Study) -> Figure:
     which = "the parameters that explain most" if _order(study) else "the first parameters"
     caption = (
         f"{len(trials)} trials, the best tenth coloured; {which}, lists by their positions; below "
-        "the axes where a config does not have the parameter."
+        f"the axes where a config does not have the parameter.{study.in_full}"
     )
     return Figure("parallel", "Parallel coordinates", caption, drawing, is_wide=True)
 

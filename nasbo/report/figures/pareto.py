@@ -34,7 +34,8 @@ def draw_pareto(study: Study, is_stacked: bool = False) -> Figure:
     )
     title = f"{study.metric} against cost"
     is_wide = drawing.width > PANEL
-    return Figure("pareto", title, caption + study.thinned, drawing, is_wide=is_wide)
+    caption += study.thinned + study.in_full
+    return Figure("pareto", title, caption, drawing, is_wide=is_wide)
 
 
 def costs_of(study: Study, name: str) -> dict[int, float]:

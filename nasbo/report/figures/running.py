@@ -31,8 +31,18 @@ class Stay:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the attempt brought the run's result."""
-        return self.run.state == "finished" and self.number == len(self.run.attempts)
+        """Whether the attempt brought the run's result, or that of a pause."""
+        if self.run.state == "finished" and self.number == len(self.run.attempts):
+            return True
+        return self.number in paused_attempts(self.run)
+
+
+def paused_attempts(run: Run) -> set[int]:
+    """Numbers of the attempts that ended with a pause, counted from 1."""
+    steps = {pause.step for pause in run.pauses.values()}
+    times = [one.time for one in run.measurements if one.step in steps]
+    ends = [(n, one.start, one.end) for n, one in enumerate(run.attempts, start=1)]
+    return {n for n, a, b in ends if b is not None and any(a <= time <= b for time in times)}
 
 
 def stays(runs: list[Run], now: float) -> list[Stay]:
@@ -180,6 +190,8 @@ def _endings(study: Study) -> list[tuple[str, int, str]]:
     ended = (trial for trial in study.ended if trial.source != "observed")
     counts = Counter(trial.cause or "finished" for trial in ended)
     bars = [("finished", counts.pop("finished", 0), "c1")]
+    if n_paused := counts.pop("paused", 0):
+        bars.append(("paused", n_paused, "muted"))
     bars += [(cause, n, "c6") for cause, n in counts.most_common()]
     retries = study.history.retry_counts().most_common()
     return bars + [(f"begun again: {cause}", n, "c3") for cause, n in retries]

@@ -11,6 +11,7 @@ from html import escape
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from nasbo.history import Trial
 from nasbo.report.axes import number_text
 from nasbo.report.study import Figure, Study, values_text
 from nasbo.sweeps.declaration import Setting
@@ -40,19 +41,28 @@ def list_best(study: Study) -> Figure:
     study.require_values()
     trials = study.ranked[:N_BEST]
     names = [name for name in study.history.space.names if any(name in t.config for t in trials)]
+    has_rungs = study.history.rungs is not None
     rows = [
         [
             t.id,
             values_text(t),
             t.round,
             t.source,
+            *([promotions_text(t)] if has_rungs else []),
             *(setting_text(t.config.get(name)) for name in names),
         ]
         for t in trials
     ]
-    html = table(["trial", study.metric, "round", "source", *names], rows)
+    why = ["why it went on"] if has_rungs else []
+    html = table(["trial", study.metric, "round", "source", *why, *names], rows)
     caption = f"The best {len(trials)} of {len(study.valued):,} trials with a value."
+    caption += study.in_full
     return Figure("best-trials", "Best trials", caption, html=html, is_wide=True)
+
+
+def promotions_text(trial: Trial) -> str:
+    """Why a trial went on at each of its rungs."""
+    return "; ".join(trial.first.reasons.values()) or "–"
 
 
 def setting_text(value: Any) -> str:

@@ -37,7 +37,7 @@ def draw_calibration(study: Study) -> Figure:
         drawing.extend(_mark(study, one, x, y, opacity))
     entries = [("within one standard deviation", "c1"), ("outside", "c6")]
     drawing.extend(legend(entries, 70, 16, WIDTH - 90))
-    caption = _caption(found) + _beyond(found, (low, high))
+    caption = _caption(found) + _beyond(found, (low, high)) + study.in_full
     return Figure("calibration", "Predictions and results", caption, drawing)
 
 
