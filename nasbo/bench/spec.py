@@ -1,4 +1,4 @@
-"""Words such as ``attnbo[attention=off]@4+rungs`` come in; a method, its options and rules go out."""
+"""Words such as ``attnbo[attention=off]@4+rungs`` come in; a method and how it runs go out."""
 
 from __future__ import annotations
 
