@@ -114,7 +114,7 @@ class View:
         assert self.rungs is not None
         run = trial.first
         reached = (run.until or self.rungs.full) if run.is_open and run.attempts else run.step
-        return run.n_repeated_steps + max(reached, self.rungs.first)
+        return run.n_repeated_steps + max(reached, self.rungs.lower[0])
 
     @property
     def spent(self) -> float:
