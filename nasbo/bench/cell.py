@@ -55,6 +55,9 @@ class Protocol:
         if self.design is not None and self.design < 2:
             raise NasboError(f"design >= 2 must hold, but got {self.design}")
 
+    def __str__(self) -> str:
+        return f"{self.trials} trials"
+
 
 @dataclass(frozen=True)
 class Cell:

@@ -1,8 +1,9 @@
-"""Cells by cost: a problem with learning curves, a method and a seed; one search as plain values."""
+"""Cells by cost: one search on a problem with learning curves, as plain values."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
@@ -18,10 +19,24 @@ from nasbo.bench.problem import Problem
 from nasbo.bench.spec import MethodSpec, parse_method
 from nasbo.bench.version import curve_version
 from nasbo.errors import NasboError
+from nasbo.methods.base import design_size
+
+
+class CurveSearch(Protocol):
+    """A search that trains by a ledger."""
+
+    ledger: Ledger
+
+    def run(self) -> dict[str, Any]:
+        """Search until the budget is spent; columns of a cell's record."""
+
 
 PROTOCOL = 1
 """Raised when the same cell would be run in another way."""
-PEERS = {"optuna+sh": OptunaSearch, "smac+mf": SmacSearch}
+PEERS: dict[str, Callable[[Problem, int, int], CurveSearch]] = {
+    "optuna+sh": OptunaSearch,
+    "smac+mf": SmacSearch,
+}
 """Searches that other packages drive, on one worker."""
 
 
@@ -59,15 +74,6 @@ class CurveCell:
     @property
     def spec(self) -> MethodSpec:
         return parse_method(self.method)
-
-
-class CurveSearch(Protocol):
-    """A search that trains by a ledger."""
-
-    ledger: Ledger
-
-    def run(self) -> dict[str, Any]:
-        """Search until the budget is spent; columns of a cell's record."""
 
 
 def check_curve_method(spec: MethodSpec, protocol: CurveProtocol) -> None:
@@ -130,6 +136,7 @@ def run_curve_cell(cell: CurveCell) -> Record:
         "is_noisy": problem.truth is not None,
         "n_steps": search.ledger.n_steps,
         "n_subspaces": problem.space.n_subspaces,
+        "n_design": design_size(problem.space),
         "finals": [float(finals.min()), float(np.median(finals))],
         **columns,
         **search.ledger.columns(cell.protocol.budget),

@@ -65,9 +65,7 @@ class ClockedSearch:
         self._serial, self._now = count(), 0
         self._rounds: list[list[float]] = []
 
-    def _rule(
-        self, spec: MethodSpec, problem: Problem, rungs: Rungs, budget: int
-    ) -> StoppingRule:
+    def _rule(self, spec: MethodSpec, problem: Problem, rungs: Rungs, budget: int) -> StoppingRule:
         if "asha" in spec.rules:
             return asha(self._search.history, rungs)
         if "screen" in spec.rules:

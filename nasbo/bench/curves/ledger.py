@@ -33,6 +33,11 @@ class _Mark:
     returned: int | None
     time: int
 
+    @property
+    def best(self) -> int:
+        """What would be returned; until there is one, the best seen."""
+        return self.seen if self.returned is None else self.returned
+
 
 class Ledger:
     """Trains step by step, and notes what was spent and what would be returned.
@@ -111,15 +116,14 @@ class Ledger:
         numbers = sorted(self._configs)
         return {
             "costs": costs,
-            "returned": [self._true(m and (m.seen if m.returned is None else m.returned))
-                         for m in marks],
-            "seen": [self._true(m and m.seen) for m in marks],
+            "returned": [None if mark is None else self._true(mark.best) for mark in marks],
+            "seen": [None if mark is None else self._true(mark.seen) for mark in marks],
             "clock": [None if m is None else round(m.time / self.n_steps, 4) for m in marks],
             "spent": self.n_spent / self.n_steps,
             "numbers": numbers,
             "configs": [self._configs[number] for number in numbers],
             "steps": [self._reached[number] for number in numbers],
-        }  # fmt: skip
+        }
 
     def _at(self, cost: float) -> _Mark | None:
         """The last mark within a cost in full trainings."""
@@ -127,8 +131,6 @@ class Ledger:
         place = bisect_right(self._marks, n_steps, key=lambda mark: mark.n_steps)
         return self._marks[place - 1] if place else None
 
-    def _true(self, number: int | None) -> float | None:
-        if number is None:
-            return None
+    def _true(self, number: int) -> float | None:
         value = self._problem.true_value(self._configs[number])
         return value if math.isfinite(value) else None

@@ -45,7 +45,7 @@ class OptunaSearch:
         while not self.ledger.is_spent and (asked := self._ask(number)) is not None:
             self._train(number, *asked)
             number += 1
-        return {"rounds": [], "fallbacks": {}}
+        return {"rounds": [], "sources": [], "fallbacks": {}}
 
     def _ask(self, number: int) -> tuple[Any, Config] | None:
         """A trial of the study with its config; ``None`` when the pool is used up."""

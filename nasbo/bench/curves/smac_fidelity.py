@@ -43,7 +43,7 @@ class SmacSearch:
             facade = self._facade(folder)
             while not self.ledger.is_spent and self._one(facade):
                 pass
-        return {"rounds": [], "fallbacks": {}}
+        return {"rounds": [], "sources": [], "fallbacks": {}}
 
     def _one(self, facade: Any) -> bool:
         """Ask, train, tell; whether SMAC had something to train."""

@@ -13,7 +13,8 @@ from nasbo.errors import NasboError
 from nasbo.history import config_key
 from nasbo.space import Space
 
-GROUP = "curves"
+GROUPS = {"": "curves", "_noisy": "curves_noisy", "_lying": "curves_lying"}
+"""Groups by the end of a problem's name: as it is, with noise, with early values that mislead."""
 NOISE_SHARE = 0.5
 """Of the standard deviation of the better half of random configs."""
 FIXED_SHARE = 0.5

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,7 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from nasbo.bench.problem import Config, Curve, Problem
-from nasbo.bench.problems.curves import GROUP, curve_problem, with_curve_noise, with_lying_curve
+from nasbo.bench.problems.curves import GROUPS, curve_problem, with_curve_noise, with_lying_curve
 from nasbo.bench.problems.entry import Entry, Half
 from nasbo.bench.problems.folders import data_folder
 from nasbo.bench.problems.openml import SETS, load_set
@@ -93,8 +95,7 @@ def train_curve(config: Config, rows: Rows) -> NDArray[np.float64]:
     """The loss after each epoch, shape (27,); a function of the config and the rows alone."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        features, labels = rows.train
-        network = _network(config, features.shape[1])
+        network = _network(config, rows.train[0].shape[1])
         optimiser = _optimiser(config, network)
         return np.array([_epoch(network, optimiser, rows) for _ in range(N_EPOCHS)])
 
@@ -102,10 +103,12 @@ def train_curve(config: Config, rows: Rows) -> NDArray[np.float64]:
 def _epoch(network: nn.Module, optimiser: torch.optim.Optimizer, rows: Rows) -> float:
     features, labels = rows.train
     network.train()
-    for batch in torch.randperm(len(labels)).split(BATCH):
+    order = torch.randperm(len(labels))
+    for batch in (order[start : start + BATCH] for start in range(0, len(order), BATCH)):
         optimiser.zero_grad()
         output = network(features[batch]).squeeze(1)
-        nn.functional.binary_cross_entropy_with_logits(output, labels[batch]).backward()
+        loss: Any = nn.functional.binary_cross_entropy_with_logits(output, labels[batch])
+        loss.backward()
         optimiser.step()
     network.eval()
     with torch.no_grad():
@@ -176,14 +179,14 @@ def curve_store(data: str) -> Store:
 
 def _entry(data: str, summary: str = "", kind: str = "") -> Entry:
     half: Half = SETS[data].half
-    makers = {
+    makers: dict[str, Callable[[], Problem]] = {
         "": lambda: mlp_epochs(data),
         "_noisy": lambda: with_curve_noise(mlp_epochs(data), f"mlp_epochs_{data}_noisy"),
         "_lying": lambda: with_lying_curve(mlp_epochs(data), f"mlp_epochs_{data}_lying"),
     }
     return Entry(
         make=makers[kind],
-        group=GROUP,
+        group=GROUPS[kind],
         half=half,
         summary=f"networks of 1 to 3 layers by {N_EPOCHS} epochs on {data}{summary}",
         cost="< 1 s",

@@ -72,9 +72,7 @@ class Store:
         with self._open() as database:
             database.executemany("INSERT OR IGNORE INTO results VALUES (?, ?, ?, ?)", rows)
 
-    def curve(
-        self, key: str, n_steps: int, compute: Callable[[], Sequence[float]]
-    ) -> list[float]:
+    def curve(self, key: str, n_steps: int, compute: Callable[[], Sequence[float]]) -> list[float]:
         """The stored values of a key after 1, 2, ... steps; computed and stored if there are none.
 
         Each step is a value of its own; the seconds are shared among them.

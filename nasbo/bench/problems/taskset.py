@@ -9,8 +9,9 @@ Wistuba et al. (DyHPO).
 from __future__ import annotations
 
 import zipfile
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from nasbo.bench.pool import Pool
 from nasbo.bench.problem import Config, Curve, Problem
-from nasbo.bench.problems.curves import GROUP, curve_problem, with_curve_noise, with_lying_curve
+from nasbo.bench.problems.curves import GROUPS, curve_problem, with_curve_noise, with_lying_curve
 from nasbo.bench.problems.entry import Entry, Half
 from nasbo.bench.problems.folders import data_folder
 from nasbo.bench.problems.parameters import real
@@ -99,14 +100,14 @@ def taskset(name: str) -> Problem:
 
 def _entry(name: str, summary: str = "", kind: str = "") -> Entry:
     long_name, half = TASKS[name]
-    makers = {
-        "": partial(taskset, name),
+    makers: dict[str, Callable[[], Problem]] = {
+        "": lambda: taskset(name),
         "_noisy": lambda: with_curve_noise(taskset(name), f"taskset_{name}_noisy"),
         "_lying": lambda: with_lying_curve(taskset(name), f"taskset_{name}_lying"),
     }
     return Entry(
         make=makers[kind],
-        group=GROUP,
+        group=GROUPS[kind],
         half=half,
         summary=f"TaskSet, {long_name}: 1,000 configs × {N_STEPS} losses{summary}",
         needs=FILE,
