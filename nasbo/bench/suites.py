@@ -169,6 +169,7 @@ class Changes:
     Attributes:
         problems: run these only.
         methods: run these on every problem instead of the suite's own.
+        workers: keep the parts with so many workers, where trials are trained in part.
     """
 
     problems: tuple[str, ...] = ()
@@ -177,6 +178,7 @@ class Changes:
     trials: int | None = None
     batch: int | None = None
     design: int | None = None
+    workers: int | None = None
 
 
 def suite_parts(name: str, changes: Changes) -> list[Part]:
@@ -192,8 +194,21 @@ def suite_parts(name: str, changes: Changes) -> list[Part]:
     if strangers := [problem for problem in changes.problems if problem not in known]:
         listed = ", ".join(sorted(known))
         raise NasboError(f"suite {name!r} has no problem {strangers[0]!r}; it has {listed}")
+    if changes.workers is not None:
+        parts = _with_workers(name, changes.workers)
     changed = [changed_part(part, changes) for part in parts]
     return [part for part in changed if part.problems]
+
+
+def _with_workers(name: str, workers: int) -> tuple[Part, ...]:
+    """The parts of a suite by cost with so many workers."""
+    parts, protocols = SUITES[name].parts, [part.protocol for part in SUITES[name].parts]
+    known = [one.workers for one in protocols if isinstance(one, CurveProtocol)]
+    if workers not in known:
+        listed = ", ".join(map(str, known)) or "none: its trials are not trained in part"
+        raise NasboError(f"workers of suite {name!r} must be one of {listed}; got {workers}")
+    kept = zip(parts, protocols, strict=True)
+    return tuple(p for p, how in kept if isinstance(how, CurveProtocol) and how.workers == workers)
 
 
 def changed_part(part: Part, changes: Changes) -> Part:

@@ -32,6 +32,8 @@ def bench_options(command: Any) -> Any:
                      "[default: 1]"),
         click.option("--design", type=click.IntRange(2), help="Size of the initial design. "
                      "[default: two per subspace, as in the AttnBO paper]"),
+        click.option("--workers", type=click.IntRange(1), help="Of the suite curves, the part "
+                     "with so many workers only."),
         click.option("--out", type=click.Path(path_type=Path), help="Folder of the results; a "
                      "second run finishes what is missing; the tables show what it asked for. "
                      "[default: runs/bench-SUITE]"),
@@ -134,11 +136,13 @@ def _parts(settings: dict[str, Any]) -> Any:
     problems = tuple(split_outside_brackets(settings["problems"] or ""))
     methods = tuple(spec.label for spec in parse_methods(settings["methods"] or ""))
     numbers = {name: settings[name] for name in ("seeds", "trials", "batch", "design")}
-    changes = Changes(problems, methods, **numbers)
+    changes = Changes(problems, methods, **numbers, workers=settings["workers"])
     if settings["suite"]:
         return suite_parts(settings["suite"], changes)
     if not problems:
         raise click.UsageError("--suite NAME or --problems A,B must be given")
+    if settings["workers"] is not None:
+        raise click.UsageError("--workers belongs to --suite curves")
     return own_parts(problems, methods or _OWN_METHODS.split(","), changes)
 
 

@@ -19,7 +19,12 @@ def curves_markdown(tables: Sequence[Table], title: str, command: str = "") -> s
         "run returned, and 1 the median of random configs. Counted is the config that a search "
         "would return: the best of those trained furthest, or the best seen until there is one. "
         "± is one standard error: of regrets over pairs of problem and seed, of ranks over "
-        f"problems. Regrets that agree to {TIE_DIGITS} digits are ties."
+        f"problems. Regrets that agree to {TIE_DIGITS} digits are ties.\n\n"
+        "Against a method: pairs that the first method won/lost/even, and p of Wilcoxon's "
+        "signed-rank test, two-sided, not corrected for the number of tests. Budget: the median "
+        "part of it after which the regret stays at or below that of full-length "
+        f"{FULL_LENGTH} at the end, on the same problem and seed (pairs that get there). Best "
+        "seen: mean regret of the config with the best value at any step so far."
     )
     parts = [f"# {title}", made + what, *(_one(table) for table in tables)]
     return "\n\n".join(parts) + "\n"
@@ -62,13 +67,7 @@ def _scope(table: Table, name: str, one: Table) -> str:
     head += [f"budget to {FULL_LENGTH}'s final value", "best seen, at the end"]
     rows = [_row(table, one, method) for method in one["methods"]]
     pairs = f"{one['n_pairs']} pairs of {one['n_problems']} problem(s)"
-    what = (
-        f"Means over {pairs}. Against it: pairs won/lost/even, and p of Wilcoxon's signed-rank "
-        "test, two-sided, not corrected for the number of tests. Budget: the median part of it "
-        f"after which the regret stays at or below that of full-length {FULL_LENGTH} at the end, "
-        "on the same problem and seed (pairs that get there)."
-    )
-    return f"### {name}\n\n{what}\n\n{grid(head, rows)}"
+    return f"### {name}, {pairs}\n\n{grid(head, rows)}"
 
 
 def _row(table: Table, one: Table, method: str) -> list[str]:
