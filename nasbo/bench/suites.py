@@ -144,8 +144,8 @@ SUITES: dict[str, Suite] = {
         "then 16 and 64 workers × 3 seeds",
         (
             Part(CURVES, (*CURVE_METHODS, *CURVE_PEERS), 5, CurveProtocol()),
-            Part(CURVES, CURVE_METHODS, 3, CurveProtocol(workers=16)),
-            Part(CURVES, CURVE_METHODS, 3, CurveProtocol(workers=64)),
+            Part(CURVES, CURVE_METHODS, 3, CurveProtocol(40, workers=16)),
+            Part(CURVES, CURVE_METHODS, 3, CurveProtocol(80, workers=64)),
         ),
     ),
     "casmopolitan": Suite(

@@ -104,7 +104,8 @@ def _print_costs(tables: list[dict[str, Any]], out: Path, as_json: bool) -> None
     from nasbo.bench.curves.markdown import regret_rows
 
     for one in tables:
-        shown = Table(box=None, header_style="bold", title=f"Mean regret, {one['protocol']}")
+        click.echo(f"Mean regret, {one['protocol']}:")
+        shown = Table(box=None, header_style="bold")
         shown.add_column("method")
         for mark in one["marks"]:
             shown.add_column(f"at {mark}", justify="right")

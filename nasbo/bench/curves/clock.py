@@ -15,7 +15,7 @@ from nasbo.bench.problem import Problem
 from nasbo.bench.spec import MethodSpec
 from nasbo.errors import NasboError
 from nasbo.history import Run, Rungs
-from nasbo.search import Driver, Policies, Schedule, Search, StoppingRule, Verdict
+from nasbo.search import Driver, Next, Policies, Schedule, Search, StoppingRule, Verdict
 from nasbo.search.stopping import TO_THE_END
 
 RULES = ("rungs", "asha", "screen")
@@ -97,10 +97,12 @@ class ClockedSearch:
         while isinstance(run := self._next(), Run):
             self._push(run.number, run.resumed_from + 1)
 
-    def _next(self) -> Any:
+    def _next(self) -> Run | Next:
         history, started = self._search.history, cpu_seconds()
-        first = history.n_suggested
+        first, was_exhausted = history.n_suggested, history.is_exhausted
         answer = self.driver.next(self._workers)
+        if history.is_exhausted and not was_exhausted:
+            answer = self.driver.next(self._workers)  # rules may wait for that
         if size := history.n_suggested - first:
             self._rounds.append([first, size, round(cpu_seconds() - started, 5)])
         return answer

@@ -42,7 +42,8 @@ def screen(step: int, n_screening: float) -> StoppingRule:
 
     def due(history: View) -> list[tuple[int, int | None]]:
         runs = history.runs
-        is_screening = sum(run.step for run in runs) < n_screening
+        n_trained = sum(run.step for run in runs)
+        is_screening = n_trained < n_screening and not history.is_exhausted
         if is_screening or any(run.state == "waiting" for run in runs):
             return []
         paused = [(-history.score(run.value or 0.0), run.number) for run in runs if run.is_paused]
