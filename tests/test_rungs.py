@@ -204,6 +204,19 @@ def test_a_rung_that_misleads_is_dropped_for_new_trials() -> None:
     assert misleading_rungs(one.search.history) == []
 
 
+def test_a_dropped_rung_does_not_make_earlier_trials_dearer() -> None:
+    def lying(history: History, number: int, step: int) -> float:
+        return float(number % 11) if step <= 2 else -float(number % 11)
+
+    one = make(12)
+    n_steps = sum(to - start for _, start, to in drive(one, curve=lying))
+    history = one.search.history
+    assert history.rungs is not None
+    assert history.rungs.dropped == {2}
+    assert history.spent == pytest.approx(n_steps / 18)
+    assert history.spent > 12 - 12 / 18
+
+
 def test_with_many_slots_a_round_is_decided_as_a_whole() -> None:
     one = make(100)
     drive(one, 8)

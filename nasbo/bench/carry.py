@@ -19,8 +19,9 @@ from typing import Any, Literal
 
 from nasbo.bench.cell import Cell, Record, key_hash
 from nasbo.bench.checkout import PRESENT, Checkout, last_line, machine_tag
+from nasbo.bench.curves.cell import CurveCell
 from nasbo.bench.lookup import find_entry
-from nasbo.bench.published import cell_of, read_published, write_published
+from nasbo.bench.published import cell_of, is_by_cost, read_published, write_published
 from nasbo.bench.run import (
     Progress,
     cell_file,
@@ -112,7 +113,8 @@ class Carrying:
         self.carriage = carriage
         self._old, self._present = Checkout(carriage.old), Checkout(PRESENT)
         self._records = read_published(carriage.file)
-        self.groups = _grouped(_selected(self._records, carriage), carriage.sample)
+        over_trials = [record for record in self._records if not is_by_cost(record)]
+        self.groups = _grouped(_selected(over_trials, carriage), carriage.sample)
         cells = [cell_of(group.records[0]) for group in self.groups]
         keys = zip(self.groups, self._old.keys(cells), self._present.keys(cells), strict=True)
         for group, before, now in keys:
@@ -200,7 +202,7 @@ class Carrying:
                     write_record(files[outcome.task], outcome.result)
                 on_progress(state)
 
-    def _compare(self, group: Group, crashes: Mapping[Cell, str]) -> None:
+    def _compare(self, group: Group, crashes: Mapping[Cell | CurveCell, str]) -> None:
         group.decide("equal")
         for record in group.sample:
             seed = f"{group.key['problem']} seed {record['key']['seed']}"

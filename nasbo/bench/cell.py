@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from nasbo.bench.lookup import find_entry, find_problem
+from nasbo.bench.pool import decider_of, snapped
 from nasbo.bench.problem import Problem
 from nasbo.bench.returned import RULE, Returned
 from nasbo.bench.spec import MethodSpec, parse_method
@@ -53,6 +54,9 @@ class Protocol:
                 raise NasboError(f"{name} >= 1 must hold, but got {getattr(self, name)}")
         if self.design is not None and self.design < 2:
             raise NasboError(f"design >= 2 must hold, but got {self.design}")
+
+    def __str__(self) -> str:
+        return f"{self.trials} trials"
 
 
 @dataclass(frozen=True)
@@ -106,6 +110,11 @@ def initial_design(space: Space, seed: int, size: int | None = None) -> list[Sug
     return chosen
 
 
+def design_of(problem: Problem, seed: int, size: int | None = None) -> list[Suggestion]:
+    """The initial design of a problem; that of a pool consists of its configs."""
+    return snapped(problem, initial_design(problem.space, seed, size), ())
+
+
 def run_cell(cell: Cell) -> Record:
     """Run one search; whatever is raised goes to the caller."""
     begin = time.perf_counter()
@@ -113,8 +122,9 @@ def run_cell(cell: Cell) -> Record:
     problem = find_problem(cell.problem)
     space, protocol = problem.space, cell.protocol
     search = Search(space, spec.method, "min", cell.seed, **spec.values)
-    n_design = len(search.add_round(initial_design(space, cell.seed, protocol.design), 0.0))
-    driver = Driver(search, Schedule("async", budget=n_design + protocol.trials))
+    n_design = len(search.add_round(design_of(problem, cell.seed, protocol.design), 0.0))
+    schedule = Schedule("async", budget=n_design + protocol.trials)
+    driver = Driver(search, schedule, decider_of(problem))
     scores: list[float | None] = []
     rounds: list[list[float]] = []
     returned = Returned(problem) if problem.is_returned else None
@@ -176,14 +186,19 @@ def cpu_seconds() -> float:
 
 def _columns(history: History) -> Record:
     trials = history.trials
-    reasons = (t.info.get("reason", "unknown") for t in trials if t.source == "fallback")
     return {
         "values": [trial.value for trial in trials],
         "sources": [trial.source for trial in trials],
         "subspaces": [trial.subspace for trial in trials],
         "configs": [trial.config for trial in trials],
-        "fallbacks": dict(Counter(reasons)),
+        "fallbacks": fallback_reasons(history),
     }
+
+
+def fallback_reasons(history: History) -> dict[str, int]:
+    """Why configs were drawn without the method, and how often."""
+    fallbacks = (trial for trial in history.trials if trial.source == "fallback")
+    return dict(Counter(trial.info.get("reason", "unknown") for trial in fallbacks))
 
 
 def _evaluate(driver: Driver, problem: Problem, run: Run, seed: int) -> float | None:

@@ -16,6 +16,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from nasbo.bench.cell import cpu_seconds
+from nasbo.bench.pool import snapped
 from nasbo.bench.problem import Problem
 from nasbo.bench.spec import MethodSpec
 from nasbo.errors import NasboError
@@ -160,7 +161,8 @@ class _SimulatedDecider:
 
     def begin(self, search: Search, n: int) -> None:
         began = cpu_seconds()
-        suggestions = self._method.suggest(search.history, n)
+        chosen = self._method.suggest(search.history, n)
+        suggestions = snapped(self._simulation.problem, chosen, search.history.keys)
         charged = self._simulation.course.cluster.suggestion_s
         seconds = cpu_seconds() - began if charged is None else charged
         now = self._simulation.now
@@ -178,7 +180,7 @@ class Simulation:
     """One search on one simulated cluster."""
 
     def __init__(self, problem: Problem, spec: MethodSpec, cluster: Cluster) -> None:
-        self._problem, self._cluster = problem, cluster
+        self.problem, self._cluster = problem, cluster
         space = problem.space
         self._search = Search(space, spec.method, "min", cluster.seed, **spec.values)
         self._decider = _SimulatedDecider(self, spec.make(space, cluster.seed))
@@ -216,9 +218,9 @@ class Simulation:
     def _end(self, trial: Trial) -> None:
         rng = np.random.default_rng([_NOISE, self._cluster.seed, trial.id])
         config = trial.copy().config
-        value = float(self._problem.evaluate(config, rng))
+        value = float(self.problem.evaluate(config, rng))
         self._driver.on_end(trial.id, value)
-        score = self._problem.score(config, value)
+        score = self.problem.score(config, value)
         if score < self._best:
             self._best = score
             self.course.improvements.append((self.now, score))

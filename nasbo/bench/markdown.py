@@ -76,7 +76,7 @@ def _ranks(table: Table) -> str:
     for scope, found in table["ranks"].items():
         for at, one in found.items():
             best = _least(one["mean"].values())
-            cells = [_bold(one["mean"].get(m), best, 2) for m in table["methods"]]
+            cells = [bold(one["mean"].get(m), best, 2) for m in table["methods"]]
             pairs = f"{one['n_pairs']} pairs of {one['n_problems']} problem(s)"
             rows.append([f"{scope}, {at} trials", *cells, pairs])
     head += [*table["methods"], "over"]
@@ -97,7 +97,9 @@ def _tests(table: Table) -> str:
     rows = []
     for scope, found in table["tests"].items():
         for at, tested in found.items():
-            rows.append([f"{scope}, {at} trials", *[_test(tested.get(peer)) for peer in peers]])
+            rows.append(
+                [f"{scope}, {at} trials", *[comparison_words(tested.get(peer)) for peer in peers]]
+            )
     what = (
         f"Pairs of problem and seed in which {first} is better/worse/even, and the p of Wilcoxon's "
         f"signed-rank test, two-sided, not corrected for the number of tests; a word stands where "
@@ -106,7 +108,8 @@ def _tests(table: Table) -> str:
     return f"## {first} against each\n\n{what}\n\n{grid(['', *peers], rows)}"
 
 
-def _test(one: Table | None) -> str:
+def comparison_words(one: Table | None) -> str:
+    """Pairs won, lost and even with their p, and a word where it is significant."""
     if one is None:
         return "–"
     word = "" if one["verdict"] == "even" else f" **{one['verdict']}**"
@@ -168,7 +171,7 @@ def _regrets(table: Table) -> str:
         rows = []
         for method, found in methods.items():
             ones = [(at, found[at]["log10" if is_log else "regret"]) for at in checkpoints]
-            cells = [f"{_bold(o['mean'], best[at], 3)} [{number(o['low'])}, {number(o['high'])}]"
+            cells = [f"{bold(o['mean'], best[at], 3)} [{number(o['low'])}, {number(o['high'])}]"
                      for at, o in ones]  # fmt: skip
             rows.append([method, *cells])
         half = f"group {info['group']}, {info['half']} half"
@@ -278,7 +281,8 @@ def _least(values: Iterable[float | None]) -> float | None:
     return min((value for value in values if value is not None), default=None)
 
 
-def _bold(value: float | None, best: float | None, digits: int) -> str:
+def bold(value: float | None, best: float | None, digits: int) -> str:
+    """A number, bold where it is the best."""
     text = number(value, digits + 1)
     is_best = value is not None and best is not None and value <= best + 1e-9
     return f"**{text}**" if is_best else text

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from nasbo.bench.cell import Cell, Protocol
+from nasbo.bench.curves.cell import CurveCell, CurveProtocol, check_curve_method
+from nasbo.bench.curves.ledger import curve_of
 from nasbo.bench.lookup import find_problem
 from nasbo.bench.problem import Problem
 from nasbo.bench.spec import parse_method
@@ -19,7 +21,7 @@ class Part:
     problems: tuple[str, ...]
     methods: tuple[str, ...]
     seeds: int
-    protocol: Protocol = field(default_factory=Protocol)
+    protocol: Protocol | CurveProtocol = field(default_factory=Protocol)
 
 
 @dataclass(frozen=True)
@@ -42,15 +44,23 @@ class Plan:
         return list(dict.fromkeys(label for part in self.parts for label in part.methods))
 
     @property
-    def cells(self) -> list[Cell]:
+    def cells(self) -> list[Cell | CurveCell]:
         """Seed by seed, so that a run that is stopped has compared everybody on some seeds."""
-        found: dict[Cell, None] = {}
+        found: dict[Cell | CurveCell, None] = {}
         for seed in range(max(part.seeds for part in self.parts)):
             for part in self.parts:
                 for problem in part.problems if seed < part.seeds else ():
                     for method in part.methods:
-                        found[Cell(problem, method, seed, part.protocol)] = None
+                        found[_cell(problem, method, seed, part.protocol)] = None
         return list(found)
+
+
+def _cell(
+    problem: str, method: str, seed: int, protocol: Protocol | CurveProtocol
+) -> Cell | CurveCell:
+    if isinstance(protocol, CurveProtocol):
+        return CurveCell(problem, method, seed, protocol)
+    return Cell(problem, method, seed, protocol)
 
 
 def make_plan(parts: Sequence[Part], skip_missing: bool = False) -> Plan:
@@ -69,6 +79,8 @@ def make_plan(parts: Sequence[Part], skip_missing: bool = False) -> Plan:
         raise NasboError("seeds >= 1 must hold")
     named = [_plain(part) for part in parts]
     problems = {name: _make(name) for part in named for name in part.problems}
+    for part in named:
+        _check_protocol(part, problems)
     missing = _missing([label for part in named for label in part.methods], problems)
     if missing and not skip_missing:
         reasons = "; ".join(missing.values())
@@ -93,6 +105,18 @@ def _make(name: str) -> Problem:
         return find_problem(name)
     except NasboError as error:
         raise NasboError(f"problem {name!r}: {error}") from error
+
+
+def _check_protocol(part: Part, problems: Mapping[str, Problem]) -> None:
+    """Raise where a method or a problem does not fit how the part is run."""
+    specs, protocol = [parse_method(label) for label in part.methods], part.protocol
+    if isinstance(protocol, CurveProtocol):
+        for spec in specs:
+            check_curve_method(spec, protocol)
+        for name in part.problems:
+            curve_of(problems[name])
+    elif ruled := [spec.label for spec in specs if spec.rules]:
+        raise NasboError(f"only trials of the suite 'curves' are trained in part, got {ruled[0]!r}")
 
 
 def _missing(labels: Sequence[str], problems: Mapping[str, Problem]) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,26 @@ from nasbo.errors import NasboError
 from nasbo.space import Space
 
 Config = dict[str, Any]
+Snap = Callable[[Config, Collection[str]], Config | None]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Values of a training on its way: a problem that can be trained in part.
+
+    Attributes:
+        at: The (perhaps noisy) value of a config after so many steps, 1 to `n_steps`; noise comes
+            from the generator.
+        n_steps: Of a full training.
+        finals: True values of random configs at the end, or of all configs of a pool. Their least
+            value and their median make regrets comparable.
+        n_untrained: Steps at the beginning whose values were measured before any training.
+    """
+
+    at: Callable[[Config, int, np.random.Generator], float]
+    n_steps: int
+    finals: Callable[[], Sequence[float]]
+    n_untrained: int = 0
 
 
 @dataclass(frozen=True)
@@ -28,6 +48,11 @@ class Problem:
             by the least truth of those that it tried, which nobody would know of.
         is_truth_costly: Whether the truth costs so much that only configs get it that are returned
             or were measured best.
+        curve: Values on the way; None where configs are evaluated as a whole. `evaluate` is then
+            its value at the end.
+        snap: Where only the configs of a pool have values: from a proposal and the keys
+            (`config_key`) of used configs to the nearest unused config of the pool, or None when
+            all are used. The search reports that config.
     """
 
     name: str
@@ -38,6 +63,8 @@ class Problem:
     version: int = 1
     is_returned: bool = False
     is_truth_costly: bool = False
+    curve: Curve | None = None
+    snap: Snap | None = None
 
     def __post_init__(self) -> None:
         if self.truth is None and (self.is_returned or self.is_truth_costly):
@@ -46,3 +73,7 @@ class Problem:
     def score(self, config: Config, value: float) -> float:
         """The value by which a config counts that was measured as `value`."""
         return value if self.truth is None else self.truth(config)
+
+    def true_value(self, config: Config) -> float:
+        """The value without noise of a config; what has no truth apart has no noise."""
+        return self.truth(config) if self.truth else self.evaluate(config, np.random.default_rng(0))

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from nasbo.bench.cell import Cell, Protocol, Record
+from nasbo.bench.curves.cell import CurveCell, CurveProtocol
 from nasbo.bench.results import one_version_each
 from nasbo.bench.run import CELLS, cell_file, make_folder, read_cells, write_record, write_whole
 from nasbo.errors import NasboError
@@ -61,12 +62,25 @@ def read_published(file: Path) -> list[Record]:
         raise NasboError(f"{file}: is no file of cells: {error}") from error
 
 
+def is_by_cost(record: Record) -> bool:
+    """Whether a record is of a cell by cost."""
+    return "budget" in record["key"]
+
+
+def curve_cell_of(record: Record) -> CurveCell:
+    """The cell by cost that a record is of."""
+    key = record["key"]
+    protocol = CurveProtocol(key["budget"], key["workers"])
+    return CurveCell(key["problem"], record["label"], key["seed"], protocol)
+
+
 def cell_of(record: Record) -> Cell:
-    """The cell that a record is of."""
+    """The cell over trials that a record is of."""
     key = record["key"]
     protocol = Protocol(key["trials"], key["batch"], key["design"])
     return Cell(key["problem"], record["label"], key["seed"], protocol)
 
 
 def _file_of(record: Record) -> str:
-    return cell_file(cell_of(record), record["key"])
+    cell = curve_cell_of(record) if is_by_cost(record) else cell_of(record)
+    return cell_file(cell, record["key"])

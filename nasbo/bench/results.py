@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbo.bench.cell import Record
+from nasbo.bench.cell import Protocol, Record
 from nasbo.bench.plan import Part
 from nasbo.bench.problems import PROBLEMS
 from nasbo.bench.run import PLAN, read_cells, read_record, without_version
 from nasbo.bench.spec import parse_method
-from nasbo.bench.version import method_version
+from nasbo.bench.version import curve_version, method_version
 from nasbo.errors import NasboError
 
 Array = NDArray[np.float64]
@@ -199,7 +199,7 @@ def make_run(record: Record) -> Run:
 def _curves(record: Record) -> _Curves:
     """Of a cell that is scored by the least true value."""
     n_design, trials = record["n_design"], record["key"]["trials"]
-    scores, values = _array(record["scores"]), _array(record["values"])
+    scores, values = as_array(record["scores"]), as_array(record["values"])
     subspaces = np.array(record["subspaces"], dtype=np.int64)
     ends = np.minimum(np.arange(n_design, n_design + trials + 1), len(scores))
     leaders = np.array([int(np.argmin(scores[:end])) for end in ends])
@@ -216,20 +216,19 @@ def _returned_curves(record: Record) -> _Curves:
     # A search in which nothing has finished has returned nothing, and is in no subspace.
     subspaces = [-1 if t is None else record["subspaces"][t] for t in returned["trials"]]
     return _Curves(
-        _array(returned["of_returned"])[at],
-        _array(returned["of_observed"])[at],
-        None if tried is None else _array(tried)[at],
+        as_array(returned["of_returned"])[at],
+        as_array(returned["of_observed"])[at],
+        None if tried is None else as_array(tried)[at],
         np.array(subspaces, dtype=np.int64)[at],
     )
 
 
-def _array(values: Sequence[float | None]) -> Array:
+def as_array(values: Sequence[float | None]) -> Array:
+    """Values as numbers, infinity for those that are not there."""
     return np.array([np.inf if one is None else one for one in values], dtype=np.float64)
 
 
 def _part(raw: dict[str, Any]) -> Part:
-    from nasbo.bench.cell import Protocol
-
     protocol = Protocol(**raw["protocol"])
     return Part(tuple(raw["problems"]), tuple(raw["methods"]), raw["seeds"], protocol)
 
@@ -250,14 +249,16 @@ def one_version_each(records: Iterable[Record]) -> tuple[list[Record], list[Reco
 
 
 def _is_current(record: Record) -> bool:
-    return bool(record["key"]["version"] == _current_version(record["label"]))
+    current = _current_version(record["label"], is_by_cost="budget" in record["key"])
+    return bool(record["key"]["version"] == current)
 
 
 @lru_cache(maxsize=256)
-def _current_version(label: str) -> str | None:
+def _current_version(label: str, is_by_cost: bool) -> str | None:
     """The version of a method's code here; ``None`` for a method that is not here."""
     try:
-        return method_version(parse_method(label))
+        spec = parse_method(label)
+        return curve_version(spec) if is_by_cost else method_version(spec)
     except NasboError:
         return None
 
@@ -274,6 +275,7 @@ def _planned(records: Sequence[Record], parts: Sequence[Part]) -> tuple[list[Rec
     kept, missing = {}, []
     for part in parts:
         protocol = part.protocol
+        assert isinstance(protocol, Protocol), "by cost, nasbo.bench.curves.results reads cells"
         for name in part.problems:
             for label in part.methods:
                 how = protocol.trials, protocol.design, _batch(label, protocol.batch)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from nasbo.bench.cell import Cell, Record, cell_key, key_hash, run_cell
+from nasbo.bench.curves.cell import CurveCell, curve_cell_key, run_curve_cell
 from nasbo.bench.plan import Plan
 from nasbo.bench.workers import run_tasks
 from nasbo.errors import NasboError
@@ -45,7 +46,7 @@ class Progress:
     n_cells: int
     n_cached: int = 0
     n_run: int = 0
-    crashes: dict[Cell, str] = field(default_factory=dict)
+    crashes: dict[Cell | CurveCell, str] = field(default_factory=dict)
 
     @property
     def n_left(self) -> int:
@@ -71,7 +72,7 @@ def run_plan(
     waiting = [cell for cell in files if settings.fresh or not _is_known(files[cell], settings)]
     state = Progress(len(files), n_cached=len(files) - len(waiting))
     on_progress(state)
-    for outcome in run_tasks(run_cell, waiting, settings.jobs):
+    for outcome in run_tasks(run_any_cell, waiting, settings.jobs):
         file = files[outcome.task].path
         crash = settings.out / CRASHES / f"{file.stem}.txt"
         if outcome.error:
@@ -86,6 +87,11 @@ def run_plan(
     return state
 
 
+def run_any_cell(cell: Cell | CurveCell) -> Record:
+    """Run one search, over trials or by cost."""
+    return run_curve_cell(cell) if isinstance(cell, CurveCell) else run_cell(cell)
+
+
 @dataclass(frozen=True)
 class _File:
     """Where a cell's result lies, and the key that it must have."""
@@ -94,12 +100,13 @@ class _File:
     key: Record
 
 
-def _file_of(cell: Cell, plan: Plan, out: Path) -> _File:
-    key = cell_key(cell, plan.problems[cell.problem])
+def _file_of(cell: Cell | CurveCell, plan: Plan, out: Path) -> _File:
+    problem = plan.problems[cell.problem]
+    key = curve_cell_key(cell, problem) if isinstance(cell, CurveCell) else cell_key(cell, problem)
     return _File(out / CELLS / cell_file(cell, key), key)
 
 
-def cell_file(cell: Cell, key: Record) -> str:
+def cell_file(cell: Cell | CurveCell, key: Record) -> str:
     """The name of a cell's file: what a reader looks for, then the hash of the whole key."""
     readable = f"{cell.problem}--{cell.method}--seed{cell.seed}"
     return f"{re.sub(r'[^A-Za-z0-9_.=@-]+', '_', readable)}--{key_hash(key)}.json"
@@ -135,7 +142,7 @@ def read_record(file: Path) -> Record:
 
 def _read(file: Path) -> Record:
     record = read_record(file)
-    if missing := {"key", "label", "scores", "rounds"} - set(record):
+    if missing := {"key", "label", "rounds"} - set(record):
         raise NasboError(f"{file}: is no cell of a benchmark: {min(missing)!r} is missing")
     return record
 

@@ -1,4 +1,4 @@
-"""Words such as ``attnbo[attention=off]@4`` come in; a method, its options and its batch go out."""
+"""Words such as ``attnbo[attention=off]@4+rungs`` come in; a method and how it runs go out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from nasbo.methods import Method, make_method
 from nasbo.space import Space
 from nasbo.space.plain_yaml import read_yaml
 
-_SPEC = re.compile(r"(?P<name>[^\[\]@,\s]+)(\[(?P<options>[^\[\]]*)\])?(@(?P<batch>\w+))?")
+_SPEC = re.compile(
+    r"(?P<name>[^\[\]@+,\s]+)(\[(?P<options>[^\[\]]*)\])?(@(?P<batch>\w+))?(?P<rules>(\+\w+)*)"
+)
 PER_SUBSPACE = "subspaces"
 """As a batch: one config per subspace, as in the rounds of a sweep."""
 
@@ -25,19 +27,21 @@ class MethodSpec:
         name: of ``nasbo.METHODS``, of ``PEERS``, or ``module:Class``.
         options: names and values as they were written.
         batch: configs per suggestion where it is not the protocol's: a number or ``subspaces``.
+        rules: how far trials are trained, where they can be trained in part, e.g. ``rungs``.
     """
 
     name: str
     options: tuple[tuple[str, str], ...] = ()
     batch: str = ""
+    rules: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
         """As tables show it; it reads back to an equal spec."""
         listed = ",".join(f"{key}={value}" for key, value in self.options)
-        return (
-            self.name + (f"[{listed}]" if listed else "") + (f"@{self.batch}" if self.batch else "")
-        )
+        options = f"[{listed}]" if listed else ""
+        batch = f"@{self.batch}" if self.batch else ""
+        return self.name + options + batch + "".join(f"+{rule}" for rule in self.rules)
 
     @property
     def method(self) -> str:
@@ -65,11 +69,12 @@ def parse_method(text: str) -> MethodSpec:
     """One method; the message of an error shows the form."""
     match = _SPEC.fullmatch(text.strip())
     if match is None:
-        raise NasboError(f"a method must read name[option=value,...]@batch, got {text!r}")
+        raise NasboError(f"a method must read name[option=value,...]@batch+rule, got {text!r}")
     batch = match["batch"] or ""
     if batch and batch != PER_SUBSPACE and (not batch.isdigit() or int(batch) < 1):
         raise NasboError(f"the batch of {text!r} must be a number >= 1 or {PER_SUBSPACE!r}")
-    return MethodSpec(match["name"], _options(match["options"] or "", text), batch)
+    rules = tuple(filter(None, match["rules"].split("+")))
+    return MethodSpec(match["name"], _options(match["options"] or "", text), batch, rules)
 
 
 def parse_methods(text: str) -> list[MethodSpec]:

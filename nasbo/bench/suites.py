@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from nasbo.bench.cell import Protocol
+from nasbo.bench.curves.cell import CurveProtocol
 from nasbo.bench.plan import Part
 from nasbo.bench.spec import parse_method
 from nasbo.errors import NasboError
@@ -39,6 +40,23 @@ NOISY = (
 )  # fmt: skip
 """Pairs of a problem of the tuning half and one that is held out."""
 NOISY_METHODS = ("attnbo", "gp", "addtree", "tpe", "smac", "evolution", "random")
+
+CURVES = (
+    "taskset_gru64", "taskset_lstm128", "taskset_irnn64", "mlp_epochs_diabetes",
+    "mlp_epochs_monks1", "taskset_gru128", "taskset_lstm128_embed", "taskset_vrnn64",
+    "mlp_epochs_steel", "mlp_epochs_monks2",
+    "taskset_gru64_noisy", "taskset_gru128_noisy", "mlp_epochs_diabetes_noisy",
+    "mlp_epochs_steel_noisy",
+    "taskset_lstm128_lying", "taskset_lstm128_embed_lying", "mlp_epochs_diabetes_lying",
+    "mlp_epochs_steel_lying",
+)  # fmt: skip
+"""Flat and conditional, without noise, with noise, and with early values that mislead."""
+CURVE_METHODS = (
+    "attnbo+rungs", "attnbo", "attnbo+asha", "random", "random+rungs", "random+asha",
+    "random+screen", "tpe", "tpe+rungs", "tpe+asha",
+)  # fmt: skip
+CURVE_PEERS = ("optuna+sh", "smac+mf")
+"""Driven by their own packages, on one worker."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +139,15 @@ SUITES: dict[str, Suite] = {
         "how good what a method returns truly is where values are noisy, 12 problems × 5 seeds",
         (Part(NOISY, NOISY_METHODS, 5),),
     ),
+    "curves": Suite(
+        "regret by cost, where trials can be trained in part: 18 problems × 5 seeds, 1 worker; "
+        "then 16 and 64 workers × 3 seeds",
+        (
+            Part(CURVES, (*CURVE_METHODS, *CURVE_PEERS), 5, CurveProtocol()),
+            Part(CURVES, CURVE_METHODS, 3, CurveProtocol(40, workers=16)),
+            Part(CURVES, CURVE_METHODS, 3, CurveProtocol(80, workers=64)),
+        ),
+    ),
     "casmopolitan": Suite(
         "choices and numbers mixed, 200 evaluations, 5 seeds",
         (
@@ -142,6 +169,7 @@ class Changes:
     Attributes:
         problems: run these only.
         methods: run these on every problem instead of the suite's own.
+        workers: keep the parts with so many workers, where trials are trained in part.
     """
 
     problems: tuple[str, ...] = ()
@@ -150,6 +178,7 @@ class Changes:
     trials: int | None = None
     batch: int | None = None
     design: int | None = None
+    workers: int | None = None
 
 
 def suite_parts(name: str, changes: Changes) -> list[Part]:
@@ -165,14 +194,25 @@ def suite_parts(name: str, changes: Changes) -> list[Part]:
     if strangers := [problem for problem in changes.problems if problem not in known]:
         listed = ", ".join(sorted(known))
         raise NasboError(f"suite {name!r} has no problem {strangers[0]!r}; it has {listed}")
+    if changes.workers is not None:
+        parts = _with_workers(name, changes.workers)
     changed = [changed_part(part, changes) for part in parts]
     return [part for part in changed if part.problems]
 
 
+def _with_workers(name: str, workers: int) -> tuple[Part, ...]:
+    """The parts of a suite by cost with so many workers."""
+    parts, protocols = SUITES[name].parts, [part.protocol for part in SUITES[name].parts]
+    known = [one.workers for one in protocols if isinstance(one, CurveProtocol)]
+    if workers not in known:
+        listed = ", ".join(map(str, known)) or "none: its trials are not trained in part"
+        raise NasboError(f"workers of suite {name!r} must be one of {listed}; got {workers}")
+    kept = zip(parts, protocols, strict=True)
+    return tuple(p for p, how in kept if isinstance(how, CurveProtocol) and how.workers == workers)
+
+
 def changed_part(part: Part, changes: Changes) -> Part:
     """One part with a user's changes."""
-    wanted = {"trials": changes.trials, "batch": changes.batch, "design": changes.design}
-    given = {name: value for name, value in wanted.items() if value is not None}
     problems = part.problems
     if changes.problems:
         problems = tuple(problem for problem in problems if problem in changes.problems)
@@ -180,8 +220,20 @@ def changed_part(part: Part, changes: Changes) -> Part:
         problems,
         changes.methods or part.methods,
         changes.seeds or part.seeds,
-        replace(part.protocol, **given),
+        _changed_protocol(part.protocol, changes),
     )
+
+
+def _changed_protocol(
+    protocol: Protocol | CurveProtocol, changes: Changes
+) -> Protocol | CurveProtocol:
+    wanted = {"trials": changes.trials, "batch": changes.batch, "design": changes.design}
+    given = {name: value for name, value in wanted.items() if value is not None}
+    if isinstance(protocol, Protocol):
+        return replace(protocol, **given)
+    if refused := given.keys() - {"trials"}:
+        raise NasboError(f"by cost there is no {min(refused)}: free workers are the batch")
+    return protocol if changes.trials is None else replace(protocol, budget=changes.trials)
 
 
 def own_parts(problems: Sequence[str], methods: Sequence[str], changes: Changes) -> list[Part]:

@@ -26,7 +26,7 @@ LEAF_AT = 40
 def make_table(results: Results) -> Table:
     """All tables of a benchmark; numbers that cannot be had are ``None``."""
     sticks = yardsticks(results)
-    plain: Table = _plain(
+    plain: Table = plain_table(
         {
             "methods": list(results.methods),
             "problems": {n: _problem(results, n, sticks[n]) for n in results.problems},
@@ -39,7 +39,7 @@ def make_table(results: Results) -> Table:
             "returned": {n: _returned(results, n, sticks[n]) for n in _returning(results)},
             "cost": {name: _costs(results, some) for name, some in scopes(results)},
             "fallbacks": fallback_shares(results),
-            "versions": _versions(results),
+            "versions": versions(results),
             "missing": list(results.missing),
             "left_out": results.left_out,
             "notes": list(results.notes),
@@ -237,19 +237,20 @@ def _costs(results: Results, problems: Sequence[str]) -> Table:
     return found
 
 
-def _versions(results: Results) -> Table:
+def versions(results: Results) -> Table:
+    """The versions of each method's code that made its cells."""
     found: dict[str, set[str]] = {}
     for run in results.runs.values():
         found.setdefault(run.method, set()).add(run.record["key"]["version"])
-    return {method: sorted(versions) for method, versions in found.items()}
+    return {method: sorted(some) for method, some in found.items()}
 
 
-def _plain(value: Any) -> Any:
+def plain_table(value: Any) -> Any:
     """Plain values that JSON knows: text keys, no infinity, no NaN."""
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain_table(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain_table(item) for item in value]
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return value

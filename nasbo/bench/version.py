@@ -41,6 +41,27 @@ nothing."""
 _INSIDE = tuple(f"{room}." for room in ROOMS)
 _SPACE = "nasbo.space"
 """Its names come from rooms that decide and from others: the package itself is looked through."""
+CURVE_MODULES = (
+    "nasbo.bench.cell",
+    "nasbo.bench.curves.cell",
+    "nasbo.bench.curves.clock",
+    "nasbo.bench.curves.ledger",
+    "nasbo.bench.curves.optuna_halving",
+    "nasbo.bench.curves.smac_fidelity",
+    "nasbo.bench.curves.stopping",
+    "nasbo.bench.pool",
+    "nasbo.history.history",
+    "nasbo.history.objectives",
+    "nasbo.history.records",
+    "nasbo.history.rungs",
+    "nasbo.history.view",
+    "nasbo.search.driver",
+    "nasbo.search.rungs",
+    "nasbo.search.schedule",
+    "nasbo.search.search",
+    "nasbo.search.stopping",
+)
+"""Code that decides how far trials are trained, and which one is returned."""
 DATA_SUFFIXES = (".json", ".npz", ".npy", ".pt", ".safetensors")
 """Files beside the modules that decide what a method does, such as weights."""
 
@@ -50,6 +71,11 @@ def method_version(spec: MethodSpec) -> str:
     module = method_module(spec.method)
     packages = [f"{name} {_installed(name)}" for name in PACKAGES.get(spec.method, ())]
     return " ".join([code_hash(module), *packages])
+
+
+def curve_version(spec: MethodSpec) -> str:
+    """The same of a method that trains in part: also by the code of rungs and budgets."""
+    return f"{method_version(spec)} curves {modules_hash(CURVE_MODULES)}"
 
 
 def method_module(method: str) -> str:
@@ -75,6 +101,18 @@ def code_hash(module: str) -> str:
     for file in sorted(data for folder in folders for data in folder.iterdir()):
         if file.suffix in DATA_SUFFIXES:
             digest.update(file.name.encode() + file.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+@lru_cache(maxsize=8)
+def modules_hash(modules: tuple[str, ...]) -> str:
+    """A hash of the code of modules, without what they import."""
+    digest = hashlib.sha256()
+    for name in modules:
+        file = _file(name)
+        if file is None:
+            raise NasboError(f"there is no module {name!r}")
+        digest.update(f"{name}\n{_bare(file)}\n".encode())
     return digest.hexdigest()[:12]
 
 

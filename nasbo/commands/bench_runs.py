@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +26,14 @@ def bench_options(command: Any) -> Any:
                      "With options and a batch of its own: 'attnbo[attention=off]@4'; "
                      f"@subspaces is one config per subspace. [default: {_OWN_METHODS}]"),
         click.option("--seeds", type=click.IntRange(1), help="[default: 10]"),
-        click.option("--trials", type=click.IntRange(1), help="After the initial design. "
-                     "[default: 80]"),
+        click.option("--trials", type=click.IntRange(1), help="After the initial design; in the "
+                     "suite curves full trainings' worth in all. [default: 80; 20]"),
         click.option("--batch", type=click.IntRange(1), help="Configs per suggestion. "
                      "[default: 1]"),
         click.option("--design", type=click.IntRange(2), help="Size of the initial design. "
                      "[default: two per subspace, as in the AttnBO paper]"),
+        click.option("--workers", type=click.IntRange(1), help="Of the suite curves, the part "
+                     "with so many workers only."),
         click.option("--out", type=click.Path(path_type=Path), help="Folder of the results; a "
                      "second run finishes what is missing; the tables show what it asked for. "
                      "[default: runs/bench-SUITE]"),
@@ -54,7 +57,6 @@ def run_benchmark(settings: dict[str, Any]) -> None:
     """Run, write the tables, print the summary; exit code 1 where cells are missing."""
     from nasbo.bench.plan import make_plan
     from nasbo.bench.run import Settings, run_plan
-    from nasbo.bench.write import write_tables
 
     out = settings["out"] or Path("runs") / f"bench-{settings['suite'] or 'own'}"
     plan = make_plan(_parts(settings), settings["skip_missing"])
@@ -74,10 +76,45 @@ def run_benchmark(settings: dict[str, Any]) -> None:
     if state.n_run + state.n_cached == 0:
         click.echo("every cell crashed: there is nothing to make a table of", err=True)
         sys.exit(1)
-    table = write_tables(out)
+    _write_and_print(out, as_json=settings["as_json"])
     _write_claims(settings["suite"], out)
-    _print_summary(table, out, settings["as_json"])
     sys.exit(1 if state.crashes else 0)
+
+
+def _write_and_print(
+    out: Path, methods: Sequence[str] = (), problems: Sequence[str] = (), as_json: bool = False
+) -> None:
+    """Make the tables of a folder, over trials or by cost, and show their summary."""
+    from nasbo.bench.curves.write import is_by_cost, write_curve_tables
+    from nasbo.bench.write import write_tables
+
+    if is_by_cost(out):
+        _print_costs(write_curve_tables(out, methods, problems), out, as_json)
+    else:
+        _print_summary(write_tables(out, methods, problems), out, as_json)
+
+
+def _print_costs(tables: list[dict[str, Any]], out: Path, as_json: bool) -> None:
+    """Mean regrets over all problems, for each protocol."""
+    if as_json:
+        click.echo(json.dumps(tables, indent=1))
+        return
+    from rich.table import Table
+
+    from nasbo.bench.curves.markdown import regret_rows
+
+    for one in tables:
+        click.echo(f"Mean regret, {one['protocol']}:")
+        shown = Table(box=None, header_style="bold")
+        shown.add_column("method")
+        for mark in one["marks"]:
+            shown.add_column(f"at {mark}", justify="right")
+        for row in regret_rows(one):
+            shown.add_row(*row)
+        console().print(shown)
+        if one["missing"]:
+            click.echo(f"{len(one['missing'])} cells are missing: see {out / 'table.md'}")
+    click.echo(f"{out / 'table.md'} and table.json")
 
 
 def _print_crashes(crashes: dict[Any, str]) -> None:
@@ -100,11 +137,13 @@ def _parts(settings: dict[str, Any]) -> Any:
     problems = tuple(split_outside_brackets(settings["problems"] or ""))
     methods = tuple(spec.label for spec in parse_methods(settings["methods"] or ""))
     numbers = {name: settings[name] for name in ("seeds", "trials", "batch", "design")}
-    changes = Changes(problems, methods, **numbers)
+    changes = Changes(problems, methods, **numbers, workers=settings["workers"])
     if settings["suite"]:
         return suite_parts(settings["suite"], changes)
     if not problems:
         raise click.UsageError("--suite NAME or --problems A,B must be given")
+    if settings["workers"] is not None:
+        raise click.UsageError("--workers belongs to --suite curves")
     return own_parts(problems, methods or _OWN_METHODS.split(","), changes)
 
 
@@ -200,11 +239,9 @@ class Course:
 def table(folder: Path, methods: str, problems: str, as_json: bool) -> None:
     """Remake the tables and plots of a benchmark from its cells alone."""
     from nasbo.bench.spec import parse_methods, split_outside_brackets
-    from nasbo.bench.write import write_tables
 
     labels = [spec.label for spec in parse_methods(methods)]
-    found = write_tables(folder, labels, split_outside_brackets(problems))
-    _print_summary(found, folder, as_json)
+    _write_and_print(folder, labels, split_outside_brackets(problems), as_json)
 
 
 @click.command("publish")
@@ -227,6 +264,6 @@ def suites() -> None:
         click.echo(f"{name:<13} {suite.summary}")
         for part in suite.parts:
             click.echo(f"{'':<13} {', '.join(part.problems)}")
-            numbers = f"{part.seeds} seeds × {part.protocol.trials} trials"
+            numbers = f"{part.seeds} seeds × {part.protocol}"
             click.echo(f"{'':<15} {numbers}: {', '.join(part.methods)}")
         click.echo("")

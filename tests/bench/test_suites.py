@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nasbo.bench.cell import Protocol
+from nasbo.bench.curves.cell import CurveProtocol
 from nasbo.bench.problems import PROBLEMS
 from nasbo.bench.spec import parse_method
 from nasbo.bench.suites import SUITES, Changes, own_parts, suite_parts
@@ -25,6 +26,7 @@ def test_methods_of_suites_can_be_made(label: str) -> None:
 def test_suites_have_what_they_promise() -> None:
     assert set(SUITES) == {
         "quick", "full", "jenatton", "ablation", "attnbo-paper", "casmopolitan", "noisy",
+        "curves",
     }  # fmt: skip
     full = SUITES["full"].parts
     assert sum(len(part.problems) for part in full) >= 10
@@ -37,6 +39,31 @@ def test_suites_have_what_they_promise() -> None:
     assert (noisy.seeds, noisy.protocol) == (5, Protocol())
     (mixed,) = SUITES["casmopolitan"].parts
     assert mixed.protocol.trials + (mixed.protocol.design or 0) == 200
+
+
+def test_the_suite_by_cost_has_one_worker_and_many() -> None:
+    parts = SUITES["curves"].parts
+    assert [(part.seeds, part.protocol) for part in parts] == [
+        (5, CurveProtocol(20, 1)), (3, CurveProtocol(40, 16)), (3, CurveProtocol(80, 64)),
+    ]  # fmt: skip
+    for part in parts:
+        groups = {PROBLEMS[name].group for name in part.problems}
+        assert groups == {"curves", "curves_noisy", "curves_lying"}
+        halves = [PROBLEMS[name].half for name in part.problems]
+        assert halves.count("tuning") == halves.count("held-out")
+    assert "optuna+sh" in parts[0].methods
+    assert "optuna+sh" not in parts[1].methods
+
+
+def test_workers_pick_a_part_and_trials_are_its_budget() -> None:
+    (part,) = suite_parts("curves", Changes(workers=16, trials=7))
+    assert part.protocol == CurveProtocol(7, 16)
+    with pytest.raises(NasboError, match="must be one of 1, 16, 64; got 3"):
+        suite_parts("curves", Changes(workers=3))
+    with pytest.raises(NasboError, match="must be one of none"):
+        suite_parts("quick", Changes(workers=1))
+    with pytest.raises(NasboError, match="by cost there is no batch"):
+        suite_parts("curves", Changes(batch=2))
 
 
 def test_changes_restrict_problems_and_replace_the_rest() -> None:

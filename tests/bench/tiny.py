@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from nasbo.bench.problem import Problem
+from nasbo.bench.pool import Pool
+from nasbo.bench.problem import Curve, Problem
 from nasbo.bench.problems import Entry
+from nasbo.bench.problems.curves import curve_problem
+from nasbo.bench.problems.parameters import real
 from nasbo.methods import Method, Suggestion, Task
 from nasbo.methods.random import RandomSearch
 from nasbo.space import Space, load_space
@@ -62,6 +65,33 @@ def deadly_problem() -> Problem:
 def finite_problem() -> Problem:
     """Five configs in all."""
     return Problem("finite", load_space(SPACES["finite"]), lambda c, rng: float(c.get("b", 3)))
+
+
+N_STEPS = 18
+
+
+def curved_problem() -> Problem:
+    """Trained in part: the value falls by the steps to that of ``plain_problem``."""
+
+    def at(config: Config, step: int, rng: np.random.Generator) -> float:
+        return two_branches(config) + 1.0 / step - 1.0 / N_STEPS
+
+    space = load_space(SPACES["nested"])
+    curve = Curve(at, N_STEPS, lambda: [0.5, 0.7, 1.0, 1.5])
+    return curve_problem("curved", space, curve)
+
+
+def pool_problem() -> Problem:
+    """Thirty configs of two numbers; the sum is to be small."""
+    table = np.random.default_rng(0).random((30, 2))
+    pool = Pool(("a", "b"), lambda: table)
+    space = load_space({name: real(0.0, 1.0) for name in pool.names})
+
+    def at(config: Config, step: int, rng: np.random.Generator) -> float:
+        return float(table[pool.row(config)].sum()) + 1.0 / step
+
+    curve = Curve(at, N_STEPS, lambda: [float(row.sum()) + 1.0 / N_STEPS for row in table])
+    return curve_problem("pool", space, curve, pool.snap)
 
 
 PLAIN = Entry(plain_problem, "tree", "tuning", "no noise")

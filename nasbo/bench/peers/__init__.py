@@ -34,6 +34,7 @@ PEERS: dict[str, Peer] = {
         "nasbo.bench.peers.hyperopt:Hyperopt",
         "TPE of the package hyperopt, the tree as nested hp.choice",
     ),
+    "optuna": Peer("tpe", "Optuna's TPE; with ``+sh`` its own pruner by successive halving"),
     "tpe-group": Peer(
         "tpe",
         "Optuna's TPE with multivariate=True, group=True",

@@ -6,6 +6,7 @@ from nasbo.bench.problem import Problem
 from nasbo.bench.problems import (
     blocks,
     branches,
+    epochs,
     jenatton,
     learners,
     mixed,
@@ -15,6 +16,7 @@ from nasbo.bench.problems import (
     pest,
     pipelines,
     proxy,
+    taskset,
     tree_many,
 )
 from nasbo.bench.problems.entry import Entry
@@ -35,6 +37,8 @@ PROBLEMS: dict[str, Entry] = {
     **proxy.ENTRIES,
     **nas_proxy.ENTRIES,
     **noisy.ENTRIES,
+    **taskset.ENTRIES,
+    **epochs.ENTRIES,
 }
 
 

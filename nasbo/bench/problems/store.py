@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,11 +66,35 @@ class Store:
             ).fetchone()
         return None if row is None else float(row[0])
 
-    def add(self, result: Result) -> None:
-        """Keep a value; the first one of a key stays."""
-        row = (self.made_with, result.key, result.value, result.seconds)
+    def add(self, *results: Result) -> None:
+        """Keep values; the first one of a key stays."""
+        rows = [(self.made_with, one.key, one.value, one.seconds) for one in results]
         with self._open() as database:
-            database.execute("INSERT OR IGNORE INTO results VALUES (?, ?, ?, ?)", row)
+            database.executemany("INSERT OR IGNORE INTO results VALUES (?, ?, ?, ?)", rows)
+
+    def curve(self, key: str, n_steps: int, compute: Callable[[], Sequence[float]]) -> list[float]:
+        """The stored values of a key after 1, 2, ... steps; computed and stored if there are none.
+
+        Each step is a value of its own; the seconds are shared among them.
+        """
+        keys = [f"{key} step {step}" for step in range(1, n_steps + 1)]
+        if (known := self._find_all(keys)) is not None:
+            return known
+        begin = time.process_time()
+        values = [float(value) for value in compute()]
+        seconds = (time.process_time() - begin) / n_steps
+        self.add(*(Result(k, v, seconds) for k, v in zip(keys, values, strict=True)))
+        return values
+
+    def _find_all(self, keys: Sequence[str]) -> list[float] | None:
+        """The stored values of keys, if all are there."""
+        if not self.path.exists():
+            return None
+        query = "SELECT key, value FROM results WHERE made_with = ? AND key IN "
+        query += f"({','.join('?' * len(keys))})"
+        with self._open() as database:
+            found = dict(database.execute(query, (self.made_with, *keys)).fetchall())
+        return [float(found[key]) for key in keys] if len(found) == len(keys) else None
 
     def results(self) -> list[Result]:
         """All that is stored for these versions, in the order of the keys."""
