@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -89,3 +90,10 @@ def test_the_sweep_object_example_runs(tmp_path: Path, monkeypatch: pytest.Monke
     exec(compile(example, "README.md", "exec"), names)
     assert len(names["trials"]) == 4  # type: ignore[arg-type]
     assert len(names["reports"]) == 16  # type: ignore[arg-type]
+
+
+def test_the_example_with_rungs_pauses_a_trial() -> None:
+    example = next(block for block in blocks("python") if "rungs=[2, 6, 18]" in block)
+    names: dict[str, Any] = {"nasbo": nasbo}
+    exec(compile(example, "README.md", "exec"), names)
+    assert names["search"].trials[0].partial == (2, 0.3)

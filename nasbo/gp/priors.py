@@ -1,4 +1,6 @@
-"""Gaussian priors of hyperparameters; ``nasbo.gp.fit`` finds the MAP under them.
+"""Gaussian priors of hyperparameters, that of the noise among them.
+
+``find_map`` in ``nasbo.gp.fit`` estimates all of them, and searches for the noise from two starts.
 
 Hyperparameters of all kernels are logarithms (a logit for the sharing) in one flat vector.
 """
@@ -11,10 +13,11 @@ from dataclasses import dataclass, field
 NOISE = (-12.0, 6.0)
 """Prior mean and sd of the log noise variance of standardised scores.
 
-Its mean is next to no noise: without noise the variance must vanish, or the last digits of an
-optimum are never seen. Its width costs a noise of half the signal 1.5 nats, so that few results
-can tell. Of the priors (-8, 3), (-10, 5) and (-12, 6) the one that most often found the noise of
-draws from the model, and the absence of noise.
+Its mean is next to no noise: on data without noise the estimate must be able to fall so low that
+the last digits of an optimum are seen. It is so wide that a noise of half the signal's standard
+deviation costs 1.5 nats of log prior, which a few results outweigh. Of the priors (-8, 3), (-10, 5)
+and (-12, 6) the one that most often found the noise of draws from the model, and the absence of
+noise.
 """
 NOISY = -1.5
 """A log noise variance from which the search for the MAP starts a second time."""

@@ -1,12 +1,13 @@
 """Columns, units and types of a space, and feature rows of configs of any subspaces.
 
 A *column* is a parameter name with its position in a list; numbers of one name, and choices of one
-name and values, share it under different parents, since only one of them can be active. A *unit* is
-the set of parameters under one parent value (or under none), or one element of a repeated list;
-units with the same columns (but for the position in the list) are of one *type*, and so are units
-of unique names with the same ranges: x4 and x5 in [-1, 1] under two values of one choice often
-stand for the same thing. A *decision* is a structural parameter outside of lists; inside a list it
-belongs to its element's unit.
+name and values, share it under different parents, since only one of them can be active.
+
+A *unit* is a set of parameters that exist together: those directly under one parent value, those
+at the root, or those directly in one element of a repeated list. A structural parameter outside of
+lists is in no unit: it is a *decision*. Units of one *type* are compared with each other: they have
+the same columns but for the position in the list, or are of unique names with the same ranges (x4
+and x5 in [-1, 1] under two values of one choice often stand for the same thing).
 """
 
 from __future__ import annotations

@@ -33,8 +33,8 @@ PRESETS = ("default", "paper")
 ATTENTION = ("on", "off")
 PLACES = ("equal", "promise")
 PATIENCE = 4
-"""With places by promise, a subspace is owed one after so many times as many trials as there are
-subspaces without it: four rounds of one config per subspace, whatever the size of a round."""
+"""With ``places="promise"``, a subspace is owed a place that had none of the last ``PATIENCE *
+n_subspaces`` trials: as many as four rounds of one config per subspace have."""
 DOUBT = 0.5
 """How often a model that expects no improvement is doubted. This and the next were chosen on the
 tuning half of the benchmark and on instances of `share` and `noshare` with other seeds."""

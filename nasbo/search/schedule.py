@@ -1,4 +1,4 @@
-"""Schedules: when the method is asked, and for how many configs."""
+"""Schedules: when the method is asked, and for how many configs; the driver says what runs next."""
 
 from __future__ import annotations
 
