@@ -288,7 +288,7 @@ class Driver:
         history = self.search.history
         if history.rungs is None or self._waiting or not self.schedule.is_due(history):
             return n
-        due = self._due()
+        due = self._due(slots or 1)
         n_promoted, n_new = self.schedule.split(history, slots, len(due), n)
         for one in due[:n_promoted]:
             self.search.promote(one)
@@ -301,8 +301,8 @@ class Driver:
             for step, found in misleading_rungs(self.search.history):
                 self.search.record(ev.RungDropped(step=step, agreement=round(found, 4)))
 
-    def _due(self) -> list[Promotion]:
-        return due_promotions(self.search.history, self.schedule.budget, self.is_ending)
+    def _due(self, slots: int = 1) -> list[Promotion]:
+        return due_promotions(self.search.history, self.schedule.budget, self.is_ending, slots)
 
     def _repeat(self) -> bool:
         """Queue repeats of the best configs where they are due: when a round is over, or at once.

@@ -21,11 +21,13 @@ from nasbo.search.schedule import design_left
 FINISH = 0.15
 """The last part of the budget: no new config begins, so that what was begun can be trained on."""
 N_FINISHING = 3
-"""So many at a time are promoted then although they are not among the best of their rung."""
+"""So many at a time, or as many as slots, go on then without being the best of their rung."""
 DESIGN_SHARE = 1 / 3
 """Part of the initial design that goes on to the second rung."""
-MIN_COMMON, MIN_AGREEMENT = 8, 0.3
-"""A rung whose ranks agree less with the next one's, on so many trials, is dropped."""
+MIN_COMMON, MIN_AGREEMENT, SURE = 8, 0.3, 1.64
+"""A rung whose ranks agree less with the next one's, on so many trials, is dropped. Trials that
+went on are the best of the lower rung, whose ranks agree less than those of all: it must be less
+with a probability of 95 %, or rungs that tell well are dropped by chance."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,9 @@ def standings(history: View, step: int) -> list[Standing]:
     return sorted(found, key=lambda one: (-one.score, one.trial.id))
 
 
-def due_promotions(history: View, budget: int | None, is_ending: bool) -> list[Promotion]:
+def due_promotions(
+    history: View, budget: int | None, is_ending: bool, slots: int = 1
+) -> list[Promotion]:
     """The paused runs that are to go on now, higher rungs first, the best of a rung first.
 
     Args:
@@ -101,20 +105,22 @@ def due_promotions(history: View, budget: int | None, is_ending: bool) -> list[P
         budget: in full trainings; ``None`` for no limit.
         is_ending: whether no new config begins any more: then the best go on although they are not
             among the best of so many.
+        slots: how many runs there can be at once.
     """
     rungs = history.rungs
     if rungs is None:
         return []
     due: list[Promotion] = []
     left = math.inf if budget is None else (budget - history.spent) * rungs.full + 1e-6
-    for one in _in_order(history, rungs, is_ending):
+    n_finishing = max(N_FINISHING, slots) if is_ending else 0
+    for one in _in_order(history, rungs, n_finishing):
         if one.n_steps <= left:
             due.append(one)
             left -= one.n_steps
     return due
 
 
-def _in_order(history: View, rungs: Rungs, is_ending: bool) -> Iterator[Promotion]:
+def _in_order(history: View, rungs: Rungs, n_finishing: int) -> Iterator[Promotion]:
     told = set[int]()
     for step in reversed(rungs.lower):
         seen = standings(history, step)
@@ -127,8 +133,7 @@ def _in_order(history: View, rungs: Rungs, is_ending: bool) -> Iterator[Promotio
         if one.trial.id not in told:
             told.add(one.trial.id)
             yield _promotion(history, rungs, one, "among the best of the design")
-    if is_ending:
-        yield from _finishing(history, rungs, told)
+    yield from _finishing(history, rungs, told, n_finishing)
 
 
 def _design(history: View, rungs: Rungs) -> list[Standing]:
@@ -151,9 +156,9 @@ def _design(history: View, rungs: Rungs) -> list[Standing]:
     return [one for one in seen if one.is_paused and one.trial.id in best]
 
 
-def _finishing(history: View, rungs: Rungs, told: set[int]) -> Iterator[Promotion]:
-    """The best of the highest rungs, as long as few are on their way."""
-    n_left = N_FINISHING - len(told) - len(history.open_runs)
+def _finishing(history: View, rungs: Rungs, told: set[int], n: int) -> Iterator[Promotion]:
+    """The best of the highest rungs, as long as fewer than ``n`` are on their way."""
+    n_left = n - len(told) - len(history.open_runs)
     for step in reversed(rungs.lower):
         for one in standings(history, step):
             if n_left <= 0:
@@ -178,7 +183,7 @@ def agreement(history: View, low: int, high: int) -> tuple[float, int]:
 
 
 def misleading_rungs(history: View) -> list[tuple[int, float]]:
-    """Rungs to be dropped, with their agreement: too small twice, also without the last trial."""
+    """Rungs to be dropped, with their agreement."""
     rungs = history.rungs
     if rungs is None:
         return []
@@ -187,17 +192,18 @@ def misleading_rungs(history: View) -> list[tuple[int, float]]:
         if low in rungs.dropped:
             continue
         high = rungs.above(low)
-        pairs = [pair for trial in _by_end(history) if (pair := _pair(history, trial, low, high))]
-        if len(pairs) > MIN_COMMON:
-            now, before = _correlation(pairs), _correlation(pairs[:-1])
-            if max(now, before) < MIN_AGREEMENT:
+        pairs = [p for trial in history.suggested if (p := _pair(history, trial, low, high))]
+        if len(pairs) >= MIN_COMMON:
+            now = _correlation(pairs)
+            if _bound(now, len(pairs)) < MIN_AGREEMENT:
                 found.append((low, now))
     return found
 
 
-def _by_end(history: View) -> list[Trial]:
-    """Trials in the order in which they paused or ended last."""
-    return sorted(history.suggested, key=lambda trial: (trial.ended_at or math.inf, trial.id))
+def _bound(correlation: float, n: int) -> float:
+    """What a correlation over ``n`` pairs is below, by Fisher's transformation."""
+    inside = min(max(correlation, -1 + 1e-9), 1 - 1e-9)
+    return math.tanh(math.atanh(inside) + SURE / math.sqrt(n - 3))
 
 
 def _pair(history: View, trial: Trial, low: int, high: int) -> tuple[float, float] | None:

@@ -66,6 +66,11 @@ def test_a_space_that_is_used_up_ends_the_search() -> None:
     assert found["rounds"][-1][1] == 0
 
 
+def test_a_pool_is_searched_by_its_configs() -> None:
+    found = run_cell(Cell("tests.bench.tiny:pool_problem", "random", 0, Protocol(trials=50)))
+    assert len({json.dumps(config) for config in found["configs"]}) == len(found["scores"]) == 30
+
+
 @pytest.mark.parametrize("shape", ["nested", "thousands", "finite"])
 def test_designs_are_valid_and_complete(shape: str) -> None:
     space: Space = load_space(SPACES[shape])

@@ -13,12 +13,12 @@ from nasbo.bench.cluster import Cluster, Course, Durations, Simulation, simulate
 from nasbo.bench.cluster_report import plot_courses, summarise, verdicts
 from nasbo.bench.spec import parse_method
 from nasbo.errors import NasboError
-from nasbo.history import Trial
+from nasbo.history import Trial, config_key
 from nasbo.loop import run_loop
 from nasbo.search import Search
 from nasbo.space import load_space
 from nasbo.testing import SPACES
-from tests.bench.tiny import noisy_problem, plain_problem
+from tests.bench.tiny import noisy_problem, plain_problem, pool_problem
 
 NEARBY = parse_method("tests.bench.tiny:Nearby")
 RANDOM = parse_method("random")
@@ -108,6 +108,13 @@ def test_a_space_that_is_used_up_ends_the_simulation() -> None:
     for schedule in ("round", "async"):
         found = simulate(finite_problem(), RANDOM, Cluster(3, 50, schedule, suggestion_s=1.0))
         assert found.n_trials == 5
+
+
+def test_a_pool_is_searched_by_its_configs() -> None:
+    found = Simulation(pool_problem(), RANDOM, Cluster(3, 50, "async", suggestion_s=1.0))
+    assert found.run().n_trials == 30
+    keys = {config_key(trial.config) for trial in found._search.history.trials}
+    assert len(keys) == 30
 
 
 def some_trials(n: int) -> list[Trial]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from nasbo.bench.cell import cpu_seconds, design_of, fallback_reasons
 from nasbo.bench.curves.ledger import Ledger, curve_of
-from nasbo.bench.curves.stopping import asha, screen
+from nasbo.bench.curves.stopping import Screen, asha
 from nasbo.bench.pool import decider_of
 from nasbo.bench.problem import Problem
 from nasbo.bench.spec import MethodSpec
@@ -21,8 +21,6 @@ from nasbo.search.stopping import TO_THE_END
 RULES = ("rungs", "asha", "screen")
 ROUNDS = "rounds"
 """As a rule beside the others: whole rounds are decided, not one config for each free worker."""
-SCREENING = 0.5
-"""Part of the budget of a screen."""
 
 
 def rungs_of(problem: Problem) -> Rungs:
@@ -54,24 +52,28 @@ class ClockedSearch:
         notes = {"rungs": rungs.to_json()} if "rungs" in spec.rules else {}
         self._search = Search(problem.space, spec.method, "min", seed, notes=notes, **spec.values)
         self._search.add_round(design_of(problem, seed), 0.0)
-        is_stopped = {"asha", "screen"} & set(spec.rules)
-        kind = "round" if ROUNDS in spec.rules else "async"
-        schedule = Schedule(kind, budget=None if is_stopped else budget)
-        rule = self._rule(spec, problem, rungs, budget)
-        self.driver = Driver(
-            self._search, schedule, decider_of(problem), Policies(stopping=rule)
-        )  # fmt: skip
+        limit, rule = self._limit_and_rule(spec, problem, rungs, budget)
+        schedule = Schedule("round" if ROUNDS in spec.rules else "async", budget=limit)
+        policies = Policies(stopping=rule)
+        self.driver = Driver(self._search, schedule, decider_of(problem), policies)
         self._running: list[tuple[int, int, int, int]] = []
         self._serial, self._now = count(), 0
         self._rounds: list[list[float]] = []
 
-    def _rule(self, spec: MethodSpec, problem: Problem, rungs: Rungs, budget: int) -> StoppingRule:
+    def _limit_and_rule(
+        self, spec: MethodSpec, problem: Problem, rungs: Rungs, budget: int
+    ) -> tuple[int | None, StoppingRule]:
+        """The budget as the schedule knows it, and how far runs are trained.
+
+        Nobody knows how many configs ASHA will begin: it goes on until the budget is spent.
+        """
         if "asha" in spec.rules:
-            return asha(self._search.history, rungs)
+            return None, asha(self._search.history, rungs)
         if "screen" in spec.rules:
             first = curve_of(problem).n_untrained + 1
-            return screen(first, SCREENING * budget * self.ledger.n_steps)
-        return TO_THE_END
+            one = Screen.of_budget(first, rungs.full, budget * rungs.full)
+            return one.n_configs, one.rule
+        return budget, TO_THE_END
 
     def run(self) -> dict[str, Any]:
         """Train until the budget is spent or nothing is left; columns of a cell's record."""

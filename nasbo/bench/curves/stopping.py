@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from nasbo.history import Measurement, Run, Rungs, View
@@ -32,21 +34,44 @@ def asha(history: View, rungs: Rungs) -> StoppingRule:
     return StoppingRule(verdict=verdict)
 
 
-def screen(step: int, n_screening: float) -> StoppingRule:
-    """Configs are trained to one early step; later the best of them in full, one after the other.
+@dataclass(frozen=True)
+class Screen:
+    """Configs are trained to one early step; the best of them in full, the best first.
 
-    Args:
+    Attributes:
         step: at which all pause.
-        n_screening: steps in all after which no further config begins.
+        n_configs: how many there are.
+        n_finalists: how many are trained in full.
     """
 
-    def due(history: View) -> list[tuple[int, int | None]]:
-        runs = history.runs
-        n_trained = sum(run.step for run in runs)
-        is_screening = n_trained < n_screening and not history.is_exhausted
-        if is_screening or any(run.state == "waiting" for run in runs):
-            return []
-        paused = [(-history.score(run.value or 0.0), run.number) for run in runs if run.is_paused]
-        return [(min(paused)[1], None)] if paused else []
+    step: int
+    n_configs: int
+    n_finalists: int
 
-    return StoppingRule(until=lambda run: step, due=due)
+    @staticmethod
+    def of_budget(step: int, full: int, n_steps: int) -> Screen:
+        """The screen that spends half of a budget on the early step.
+
+        Args:
+            step: at which all pause.
+            full: steps of a full training.
+            n_steps: of the whole budget.
+        """
+        n_configs = max(n_steps // 2 // step, 1)
+        return Screen(step, n_configs, (n_steps - n_configs * step) // (full - step))
+
+    @property
+    def rule(self) -> StoppingRule:
+        """The screen as drivers ask it."""
+        return StoppingRule(until=lambda run: self.step, due=self.due)
+
+    def due(self, history: View) -> list[tuple[int, int | None]]:
+        """The best that paused, once all have; those before it have begun."""
+        is_whole = history.n_suggested >= self.n_configs or history.is_exhausted
+        runs = history.runs
+        is_busy = any(run.until == self.step or run.state == "waiting" for run in history.open_runs)
+        paused = [(-history.score(run.value or 0.0), run.number) for run in runs if run.is_paused]
+        n_finalists = sum(run.until is None for run in runs)
+        if not is_whole or is_busy or not paused or n_finalists >= self.n_finalists:
+            return []
+        return [(min(paused)[1], None)]

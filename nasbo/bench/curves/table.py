@@ -23,7 +23,10 @@ FULL_LENGTH = "attnbo"
 def make_curve_table(found: CurveResults) -> Table:
     """All numbers of one protocol; those that cannot be had are ``None``."""
     results = found.results
-    chosen = dict(scopes(results))
+    chosen: dict[str, list[str]] = {}
+    for name, some in scopes(results):
+        if some not in chosen.values():
+            chosen[name] = some
     budget = found.protocol.budget
     marks = sorted({mark for mark in MARKS if mark < budget} | {budget})
     table: Table = plain_table(

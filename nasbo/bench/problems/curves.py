@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -46,11 +47,15 @@ def with_curve_noise(problem: Problem, name: str) -> Problem:
     """
     curve = _curve_of(problem)
 
+    @lru_cache(maxsize=1)
+    def deviation() -> float:
+        return noise_deviation(curve)
+
     def at(config: Config, step: int, rng: np.random.Generator) -> float:
         drawn = float(own_stream(name, rng).standard_normal())
         fixed = float(_config_stream(name, config).standard_normal())
         noise = np.sqrt(FIXED_SHARE) * fixed + np.sqrt(1 - FIXED_SHARE) * drawn
-        return curve.at(config, step, rng) + noise_deviation(curve) * float(noise)
+        return curve.at(config, step, rng) + deviation() * float(noise)
 
     return _changed(problem, name, replace(curve, at=at), is_noisy=True)
 
