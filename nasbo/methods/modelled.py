@@ -55,8 +55,7 @@ class SurrogateMethod(Method):
         surrogate = self.make_surrogate(task)
         surrogate.fit(data)
         fit_s = round(time.perf_counter() - started, 3)
-        is_compared = not any(trial.partial for trial, _ in task.rows)  # steps are no noise
-        estimates = estimate_tried(surrogate, task) if self.finds_noise and is_compared else {}
+        estimates = estimate_tried(surrogate, task) if self.finds_noise else {}
         acquisition = self.make_acquisition().prepare(surrogate, data)
         surrogate = surrogate.with_pending(*task.running)
         chooser = self.make_chooser(task)

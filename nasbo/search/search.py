@@ -209,6 +209,8 @@ class Search:
             return []
         number, first = len(self.history.rounds), self.history.n_runs
         estimates, infos = take_estimates([json_safe(one.info) for one in suggestions])
+        if any(trial.partial for trial in self.history.trials):
+            estimates = None  # values at different steps differ by more than noise
         opened = ev.RoundOpened(
             round=number,
             size=len(suggestions),
