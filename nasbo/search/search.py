@@ -34,7 +34,7 @@ from nasbo.history.journal import Journal, without_collection
 from nasbo.methods import Suggestion, make_method
 from nasbo.methods.feasible import first_allowed
 from nasbo.search.rungs import Promotion, due_promotions, first_target
-from nasbo.search.told import ending_of, number_of, rungs_note, value_of
+from nasbo.search.told import check_equal, ending_of, number_of, rungs_note, value_of
 from nasbo.space import Config, Space, load_space
 
 
@@ -104,7 +104,8 @@ class Search:
                 for item in past:
                     self._apply(item)
             if self.history.settings is not None:
-                self._check_settings(self.history.settings)
+                check_settings(self.history.settings, self.history)
+                check_equal(self.history.settings, self._settings)
         except BaseException:
             self.close()
             raise
@@ -114,20 +115,10 @@ class Search:
             self.record(ev.Opened(), sync=False)
         self._returned.extend(self.history.open_numbers)
 
-    def _check_settings(self, settings: ev.Settings) -> None:
-        check_settings(settings, self.history)
-        for name in ("method", "seed", "options"):
-            before, now = getattr(settings, name), getattr(self._settings, name)
-            if before != now:
-                raise NasboError(f"the journal was begun with {name}={before!r}, not {now!r}")
-        if (before := settings.notes.get("rungs")) != (now := self._settings.notes.get("rungs")):
-            raise NasboError(f"the journal was begun with rungs={before!r}, not {now!r}")
-
     def ask(self, n: int = 1) -> list[Trial]:
         """The next ``n`` trials to run; fewer only when the space has no untried config left.
 
-        With rungs, each is to be trained until its ``until`` and told then; promoted ones come
-        first, with the step from which they go on in ``resumed_from``.
+        With rungs, each is to be trained from its ``resumed_from`` until its ``until``.
         """
         if not isinstance(n, int) or isinstance(n, bool) or n < 1:
             raise NasboError(f"n must be an integer >= 1, got {n!r}")

@@ -1,4 +1,4 @@
-"""Numbers, values and endings as users tell them, checked."""
+"""Settings, numbers, values and endings as users tell them, checked."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from nasbo.errors import NasboError, shorten
 from nasbo.history import Ending, Run, Rungs, Trial
+from nasbo.history.events import Settings
 
 
 def rungs_note(rungs: Rungs | Sequence[int] | None) -> dict[str, Any]:
@@ -16,6 +17,17 @@ def rungs_note(rungs: Rungs | Sequence[int] | None) -> dict[str, Any]:
         return {}
     rungs = rungs if isinstance(rungs, Rungs) else Rungs(tuple(rungs))
     return {"rungs": rungs.to_json()}
+
+
+def check_equal(before: Settings, now: Settings) -> None:
+    """Raise where a journal was begun with another method, seed, options or rungs."""
+    for name in ("method", "seed", "options"):
+        held, own = getattr(before, name), getattr(now, name)
+        if held != own:
+            raise NasboError(f"the journal was begun with {name}={held!r}, not {own!r}")
+    held, own = before.notes.get("rungs"), now.notes.get("rungs")
+    if held != own:
+        raise NasboError(f"the journal was begun with rungs={held!r}, not {own!r}")
 
 
 def number_of(trial: Trial | Run | int) -> int:
