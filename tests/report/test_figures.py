@@ -408,6 +408,7 @@ def test_command_gives_every_setting_an_option_that_exists(tmp_path: Path) -> No
         "stop_at": 0.123456789, "warm_start": "other", "method_options": {"preset": "paper"},
         "trainer_options": {"recipe": "proxy"}, "constraints": ["params <= 1e6", "flops<=2e8"],
         "repeats": 2, "repeat_top": 4, "resources": {"spot": 0.5},
+        "rungs": [2, 6, 18], "eta": 4, "keep_paused": 7,
     }  # fmt: skip
     study = _poor(tmp_path, **every)
     untold = {"space", "trainer", "trials", "method", "metric", "mode"}
@@ -417,7 +418,9 @@ def test_command_gives_every_setting_an_option_that_exists(tmp_path: Path) -> No
     parsed = cli.commands["run"].make_context("run", words).params
     for name, value in every.items():
         told = parsed[name]
-        if isinstance(value, list):
+        if name == "rungs":
+            assert told == "2,6,18"
+        elif isinstance(value, list):
             assert told == tuple(value)
         elif isinstance(value, dict):
             assert told == tuple(f"{key}={item}" for key, item in value.items())

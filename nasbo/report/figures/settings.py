@@ -116,7 +116,9 @@ def repeat_command(study: Study) -> str:
     for declared in taken_by("run"):
         value = getattr(sweep, declared.name)
         if _is_told(declared, value):
-            words += [word for text in _texts(value) for word in (declared.flags[0], text)]
+            words += [
+                word for text in _texts(declared, value) for word in (declared.flags[0], text)
+            ]
     words += ["--dir", f"{study.folder.name}-again"]
     return shlex.join(words)
 
@@ -128,11 +130,12 @@ def _is_told(declared: Setting, value: object) -> bool:
     return declared.name in ALWAYS or value != declared.default
 
 
-def _texts(value: Any) -> list[str]:
-    """A value as a flag takes it; a list or a mapping as a flag for each of its items."""
+def _texts(declared: Setting, value: Any) -> list[str]:
+    """A value as a flag takes it; what is joined from several as a flag for each of its items."""
     if isinstance(value, dict):
         return [f"{key}={_yaml(item)}" for key, item in value.items()]
-    return [str(item) for item in (value if isinstance(value, list) else [value])]
+    items = [str(item) for item in (value if isinstance(value, list) else [value])]
+    return items if declared.kind.joins == "items" else [",".join(items)]
 
 
 def _yaml(value: object) -> str:
