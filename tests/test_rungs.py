@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from nasbo.errors import NasboError
 from nasbo.history import History, Run, Rungs, parse_rungs
 from nasbo.history.journal import read_events
-from nasbo.search import Next, Search
+from nasbo.search import Decider, Driver, Next, Schedule, Search
 from nasbo.search.repeats import is_complete
 from nasbo.search.rungs import agreement, due_promotions, misleading_rungs, room, standings
 from tests.rung_search import drive, make, train, value
@@ -341,3 +342,42 @@ def test_the_end_of_a_budget_uses_all_slots() -> None:
     due = due_promotions(history, 60, is_ending=True, slots=16)
     assert len(due) >= 16
     assert len(due_promotions(history, 60, is_ending=True)) < 16
+
+
+class Dying:
+    """A decider whose driver is killed while it decides."""
+
+    is_busy = False
+
+    def begin(self, search: Search, n: int) -> None:
+        raise KeyboardInterrupt
+
+    def fetch(self, is_idle: bool) -> None:
+        return None
+
+
+def test_a_driver_that_dies_while_it_decides_leaves_no_half_of_a_round(tmp_path: Path) -> None:
+    """The method would see other results if promotions alone were written down."""
+
+    def searched(journal: Path | None = None, decider: Decider | None = None) -> Driver:
+        search = Search("svm", method="evolution", journal=journal, rungs=[2, 6, 18])
+        return Driver(search, Schedule(budget=6), decider)
+
+    one = searched()
+    whole = drive(one)
+    configs = [trial.config for trial in one.search.trials]
+    file, parts = tmp_path / "journal.jsonl", []
+    for n in (8, 14, 20):
+        one = searched(file)
+        parts += drive(one, n - len(parts))
+        one.search.close()
+        one = searched(file, Dying())
+        with contextlib.suppress(KeyboardInterrupt):
+            while isinstance(run := one.next(1), Run):
+                parts.append((run.number, run.resumed_from, train(one, run)))
+        one.search.close()
+    one = searched(file)
+    parts += drive(one)
+    assert parts == whole
+    assert [trial.config for trial in one.search.trials] == configs
+    one.search.close()

@@ -117,6 +117,7 @@ class Driver:
         self._policies = policies or Policies()
         self._waiting: deque[int] = deque()
         self._unseen: list[int] = []
+        self._promotions: list[Promotion] = []
         self.queue(search.history.open_numbers)
 
     # What whoever runs trainings calls
@@ -219,10 +220,9 @@ class Driver:
     def add(self, suggestions: list[Suggestion], seconds: float, unseen: Sequence[int]) -> None:
         """Queue what the method decided; nothing at all means that the space is used up."""
         if not suggestions:
-            self.search.record(ev.Exhausted())
-            return
-        new = self.search.add_round(suggestions, seconds, unseen)
-        self.queue([trial.id for trial in new])
+            self.search.record(*(one.event for one in self._promotions), ev.Exhausted())
+        new = self.search.add_round(suggestions, seconds, unseen, self._promotions)
+        self._queue_promoted([trial.id for trial in new])
 
     def queue(self, numbers: Sequence[int]) -> None:
         """Have runs wait for a slot, the most expensive first."""
@@ -250,11 +250,14 @@ class Driver:
         if self._decider.is_busy:
             return
         self._drop_rungs()
-        n = self._promote(slots, self.wanted(slots))
+        self._promotions, n = self._split(slots, self.wanted(slots))
         if n:
             self._unseen = self.search.history.open_numbers
             self._decider.begin(self.search, n)
             self._fetch()
+        elif self._promotions:
+            self.search.promote(*self._promotions)
+            self._queue_promoted()
 
     def _fetch(self) -> None:
         decided = self._decider.fetch(is_idle=not self.running)
@@ -283,17 +286,26 @@ class Driver:
                 return run
         return None
 
-    def _promote(self, slots: int | None, n: int) -> int:
-        """Have due promotions go on; how many of ``n`` new configs begin with them."""
-        history = self.search.history
+    def _split(self, slots: int | None, n: int) -> tuple[list[Promotion], int]:
+        """The promotions that go on now, and how many of ``n`` new configs begin with them.
+
+        They are written down with the configs: a driver that is killed in between leaves neither,
+        and the next one decides the same.
+        """
+        history, budget = self.search.history, self.schedule.budget
         if history.rungs is None or self._waiting or not self.schedule.is_due(history):
-            return n
+            return [], n
         due = self._due(slots or 1)
         n_promoted, n_new = self.schedule.split(history, slots, len(due), n)
-        for one in due[:n_promoted]:
-            self.search.promote(one)
-        self.queue([one.run for one in due[:n_promoted]])
-        return n_new if self.left is None else min(n_new, self.left)
+        promotions = due[:n_promoted]
+        if budget is not None:
+            n_new = min(n_new, room(history, budget, sum(one.n_steps for one in promotions)))
+        return promotions, n_new
+
+    def _queue_promoted(self, new: Sequence[int] = ()) -> None:
+        """Queue promoted runs, together with new ones."""
+        promoted, self._promotions = [one.run for one in self._promotions], []
+        self.queue([*promoted, *new])
 
     def _drop_rungs(self) -> None:
         """Note rungs that say too little of the next ones."""

@@ -15,6 +15,7 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from nasbo.history import Run, Rungs, Trial, View
+from nasbo.history.events import Targeted
 from nasbo.methods.base import MAX_DESIGN_SUBSPACES
 from nasbo.search.schedule import design_left
 
@@ -48,6 +49,16 @@ class Promotion:
     n_steps: int
     is_from_start: bool
 
+    @property
+    def event(self) -> Targeted:
+        """As the journal has it."""
+        return Targeted(
+            run=self.run,
+            until=self.until,
+            is_from_start=self.is_from_start,
+            reason=self.reason,
+        )
+
 
 @dataclass(frozen=True)
 class Standing:
@@ -73,12 +84,12 @@ def stretch(history: View, run: Run) -> int:
     return goal - run.resumed_from
 
 
-def room(history: View, budget: int) -> int:
-    """How many new configs the budget pays."""
+def room(history: View, budget: int, n_reserved: int = 0) -> int:
+    """How many new configs the budget pays, beside so many steps of promotions."""
     rungs = history.rungs
     if rungs is None:
         return max(budget - history.n_suggested, 0)
-    left = (1 - FINISH) * budget - history.spent
+    left = (1 - FINISH) * budget - history.spent - n_reserved / rungs.full
     return max(math.floor(left * rungs.full / rungs.first + 1e-9), 0)
 
 

@@ -158,16 +158,9 @@ class Search:
             raise NasboError(f"until > {known.step} must hold for run {known.number}, got {until}")
         self.record(ev.Targeted(run=known.number, until=until))
 
-    def promote(self, promotion: Promotion) -> None:
-        """Note that a paused run goes on to its next rung."""
-        self.record(
-            ev.Targeted(
-                run=promotion.run,
-                until=promotion.until,
-                is_from_start=promotion.is_from_start,
-                reason=promotion.reason,
-            )
-        )
+    def promote(self, *promotions: Promotion) -> None:
+        """Note that paused runs go on to their next rungs: all of them, or none."""
+        self.record(*(one.event for one in promotions))
 
     def open_round(self, n: int) -> list[Trial]:
         """Have the method decide on ``n`` trials and write them down; none is started."""
@@ -187,14 +180,19 @@ class Search:
         return self._method.is_quick
 
     def add_round(
-        self, suggestions: list[Suggestion], seconds: float, unseen: Sequence[int] | None = None
+        self,
+        suggestions: list[Suggestion],
+        seconds: float,
+        unseen: Sequence[int] | None = None,
+        promotions: Sequence[Promotion] = (),
     ) -> list[Trial]:
-        """Write down a round that was decided elsewhere.
+        """Write down a round that was decided elsewhere, all of it or nothing.
 
         Args:
             suggestions: what was decided.
             seconds: what the decision took.
             unseen: runs whose results the decision did not see; default those open now.
+            promotions: paused runs that go on in the same round.
         """
         if not suggestions:
             return []
@@ -221,7 +219,7 @@ class Search:
             )
             for index, (suggestion, info) in enumerate(zip(suggestions, infos, strict=True))
         ]
-        self.record(opened, *new)
+        self.record(*(one.event for one in promotions), opened, *new)
         return [self.history.trial(one.trial) for one in new]
 
     def tell(
