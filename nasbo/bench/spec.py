@@ -1,4 +1,4 @@
-"""Words such as ``attnbo[attention=off]@4+rungs`` come in; a method and how it runs go out."""
+"""Methods of a benchmark by words such as ``attnbo[attention=off]@4+rungs``."""
 
 from __future__ import annotations
 
