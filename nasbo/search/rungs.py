@@ -78,8 +78,10 @@ def first_target(history: View, is_repeat: bool) -> int | None:
 def stretch(history: View, run: Run) -> int:
     """How many steps a run trains on its next way to a worker; 1 where there are no rungs."""
     rungs = history.rungs
-    if rungs is None or run.is_repeat:
-        return 1 if rungs is None else rungs.full
+    if rungs is None:
+        return 1
+    if run.is_repeat:
+        return rungs.full
     goal = rungs.first if not run.attempts else run.until or rungs.full
     return goal - run.resumed_from
 
