@@ -30,8 +30,8 @@ PAPER_PEERS = ("bandits", "addtree", "smac", "hyperopt", "random")
 NO_EMBEDDING = "attnbo[preset=paper,embedding=none]@subspaces"
 TOKEN_POOLING = "attnbo[preset=paper,pooling=token]@subspaces"
 NAS = "cifar10_proxy"
-NAS_METHODS = ("attnbo@subspaces", "addtree", "bandits@subspaces", "random@subspaces",
-               "tpe@subspaces")  # fmt: skip
+NAS_METHODS = ("attnbo@subspaces", "attnbo", "addtree", "bandits@subspaces", "random@subspaces",
+               "tpe@subspaces", "tpe")  # fmt: skip
 NOISY = (
     "nas_proxy", "nas_proxy_other", "nasbench201_cifar10_noisy", "nasbench201_cifar100_noisy",
     "cash_log_diabetes_noisy", "cash_log_steel_noisy", "pipeline_diabetes_noisy",

@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 
 from nasbo.bench.problems import make_problem
-from nasbo.bench.problems.proxy import CHANCE_ERROR, Session, cifar10, train_once
+from nasbo.bench.problems.proxy import (
+    CHANCE_ERROR,
+    N_SEEDS,
+    TRUE_SEEDS,
+    Session,
+    cifar10,
+    train_once,
+)
 from nasbo.bench.problems.store import Store
 from nasbo.errors import NasboError
 from nasbo.trainer import Trainer
@@ -44,6 +51,19 @@ def test_a_network_is_trained_once_per_fingerprint_and_seed(tables: Path) -> Non
     twin = {**_small(), "expand_ratio": [6] * 4}
     assert problem.evaluate(twin, np.random.default_rng(0)) == first
     assert len(Store("tiny-1").results()) == 1
+
+
+def test_the_truth_is_the_mean_of_trainings_that_no_search_has_seen(tables: Path) -> None:
+    from trainers.data import prepare
+
+    prepare()
+    problem = cifar10("tiny", TINY)
+    seen = problem.evaluate(_small(), np.random.default_rng(0))
+    truth = problem.score(_small(), seen)
+    values = {one.key.rpartition("/")[2]: one.value for one in Store("tiny-1").results()}
+    assert len(values) == 1 + len(TRUE_SEEDS)
+    assert truth == pytest.approx(np.mean([values[str(seed)] for seed in TRUE_SEEDS]))
+    assert not set(TRUE_SEEDS) & set(range(N_SEEDS))
 
 
 def test_a_network_that_diverges_guesses(tmp_path: Path) -> None:
