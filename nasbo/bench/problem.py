@@ -48,6 +48,9 @@ class Problem:
             by the least truth of those that it tried, which nobody would know of.
         is_truth_costly: Whether the truth costs so much that only configs get it that are returned
             or were measured best.
+        truth_after: Where even that is too much: after how many trials beyond the design the
+            returned config gets its truth. It also does before the first one; a curve keeps the
+            last known value in between. Empty for all.
         curve: Values on the way; None where configs are evaluated as a whole. `evaluate` is then
             its value at the end.
         snap: Where only the configs of a pool have values: from a proposal and the keys
@@ -63,6 +66,7 @@ class Problem:
     version: int = 1
     is_returned: bool = False
     is_truth_costly: bool = False
+    truth_after: tuple[int, ...] = ()
     curve: Curve | None = None
     snap: Snap | None = None
 

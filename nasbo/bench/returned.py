@@ -64,10 +64,19 @@ class Returned:
         tried = None if self.problem.is_truth_costly else _least_so_far(scores, n_design)
         return {
             "trials": self.trials,
-            "of_returned": [self._truth(trial) for trial in self.trials],
-            "of_observed": [self._truth(trial) for trial in self.observed],
+            "of_returned": [self._truth(self.trials[at]) for at in self._looked_at],
+            "of_observed": [self._truth(self.observed[at]) for at in self._looked_at],
             "of_tried": tried,
         }
+
+    @property
+    def _looked_at(self) -> list[int]:
+        """After 0, 1, ... trials beyond the design, the last time that the truth was looked at."""
+        times = range(len(self.trials))
+        if not self.problem.truth_after:
+            return list(times)
+        wanted = (0, *self.problem.truth_after)
+        return [max(one for one in wanted if one <= time) for time in times]
 
     def _truth(self, trial: int | None) -> float | None:
         if trial is None:

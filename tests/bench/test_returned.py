@@ -108,6 +108,24 @@ def test_a_costly_truth_is_computed_once_and_for_what_counts_only() -> None:
     assert found["returned"]["of_returned"] == plain["returned"]["of_returned"]
 
 
+def seldom_problem() -> Problem:
+    """The costly one, whose truth is asked for at the beginning and after 5 and 9 trials."""
+    return replace(costly_problem(), name="seldom", truth_after=(5, 9))
+
+
+def test_a_very_costly_truth_is_looked_at_now_and_then() -> None:
+    plain = run_cell(cell("costly_problem"))["returned"]
+    TRUTHS.clear()
+    found = run_cell(cell("seldom_problem"))
+    assert found["returned"]["trials"] == plain["trials"]
+    for curve in ("of_returned", "of_observed"):
+        every, some = plain[curve], found["returned"][curve]
+        assert some == [every[0]] * 5 + [every[5]] * 4 + [every[9]] * 4
+    wanted = {json.dumps(found["configs"][plain["trials"][at]]) for at in (0, 5, 9)}
+    assert set(TRUTHS) == wanted
+    assert len(wanted) < len(set(plain["trials"]))
+
+
 def test_failures_are_never_returned() -> None:
     found = run_cell(cell("failing_problem"))
     failed = [number for number, value in enumerate(found["values"]) if value is None]
