@@ -53,6 +53,7 @@ bench.add_command(bench_trainer.trainer)
 
 bench.add_command(problems.problems)
 bench.add_command(problems.tabulate)
+bench.add_command(problems.publish_values)
 
 
 @bench.command("event-loop")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 from typing import Any
 
 import click
@@ -74,3 +75,23 @@ def tabulate(problem: str, n: int, seed: int, processes: int | None) -> None:
     with click.progressbar(length=n, label=problem, show_pos=True) as bar:
         found = run(problem, n, seed, n_processes, lambda: bar.update(1))
     click.echo(str(found))
+
+
+@click.command("publish-values")
+@click.argument("problem")
+@click.argument("file", metavar="FILE.jsonl.xz", type=click.Path(path_type=Path))
+def publish_values(problem: str, file: Path) -> None:
+    """Put the stored values of a problem into one file to give away.
+
+    A file in nasbo/bench/published/values under the name of the store answers for everybody.
+    """
+    from nasbo.bench.problems import PROBLEMS
+    from nasbo.errors import NasboError
+
+    entry = PROBLEMS.get(problem)
+    if entry is None or entry.store is None:
+        stored = sorted(name for name, one in PROBLEMS.items() if one.store is not None)
+        raise NasboError(f"{problem!r}: no problem with stored values; those: {', '.join(stored)}")
+    store = entry.store()
+    n = store.publish(file)
+    click.echo(f"{n} values of {store.name} in {file}, {file.stat().st_size / 1e3:.0f} kB")

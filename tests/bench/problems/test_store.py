@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from nasbo.bench.problems import store as store_module
 from nasbo.bench.problems.folders import tables_folder
-from nasbo.bench.problems.store import Result, Store
+from nasbo.bench.problems.store import Result, Store, shipped
 from nasbo.errors import NasboError
 
 
@@ -43,6 +44,26 @@ def test_nothing_is_written_by_looking(tables: Path) -> None:
     assert Store("one-1").find("key") is None
     assert Store("one-1").results() == []
     assert not tables.exists()
+
+
+def test_values_that_come_with_nasbo_answer_too(
+    tables: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store("one-1", "sklearn 1")
+    store.add(Result("a", 1.0, 0.1), Result("b step 1", 2.0, 0.1), Result("b step 2", 3.0, 0.1))
+    folder = tmp_path / "published"
+    assert store.publish(folder / "one-1.jsonl.xz") == 3
+    store.path.unlink()
+    assert store.find("a") is None
+    monkeypatch.setattr(store_module, "SHIPPED", folder)
+    shipped.cache_clear()
+    assert store.find("a") == 1.0
+    assert store.curve("b", 2, lambda: pytest.fail("it is known")) == [2.0, 3.0]
+    assert Store("one-1", "sklearn 2").find("a") is None
+    store.add(Result("c", 4.0, 0.1))
+    assert [one.key for one in store.results()] == ["a", "b step 1", "b step 2", "c"]
+    assert store.find("a") == 1.0
+    shipped.cache_clear()
 
 
 def _add_many(first: int) -> None:
