@@ -21,7 +21,7 @@ from scipy.linalg import lapack
 from torch import Tensor
 
 from nasbo.gp.conditioning import MIN_VARIANCE, Conditioned
-from nasbo.gp.pairs import PairTerm
+from nasbo.gp.pairs import CountedTerm, PairTerm
 from nasbo.gp.rows import Rows
 
 Array = NDArray[np.float64]
@@ -33,6 +33,8 @@ the left.
 """
 Back = Callable[[Array, Array], Array]
 """Derivatives of a loss by means and variances, (n,) each, to that by features, (n, n_features)."""
+
+Ends = tuple[Array, Array, float]
 
 CHUNK = 256
 """Rows whose covariances are worked out at once: bounds memory."""
@@ -54,7 +56,7 @@ class Kernel(Protocol):
     def against(self, theta: Array, seen: Rows) -> Fixed:
         """The kernel under ``theta``, shape (p,), with all worked out that concerns ``seen``."""
 
-    def pair_terms(self, rows: Rows) -> list[PairTerm]:
+    def pair_terms(self, rows: Rows) -> list[PairTerm | CountedTerm]:
         """The pairs of active units of the rows, for the fit."""
 
 
@@ -65,10 +67,16 @@ class KernelSum:
         kernels: which sum up to the covariance.
         theta: the hyperparameters, shape (p,).
         seen: the rows.
+        ends: where those rows are values from the midst of trainings, the factor and the summand,
+            shape (m,) each, of covariances of full trainings with them, and the variance that
+            these have beside that of their configs.
     """
 
-    def __init__(self, kernels: Sequence[Kernel], theta: Array, seen: Rows) -> None:
+    def __init__(
+        self, kernels: Sequence[Kernel], theta: Array, seen: Rows, ends: Ends | None = None
+    ) -> None:
         self.seen = seen
+        self._ends = ends
         self._fixed = [kernel.against(theta, seen) for kernel in kernels]
 
     def cross(self, rows: Rows) -> Array:
@@ -89,14 +97,20 @@ class KernelSum:
         grams = [fixed.gram(rows) for fixed in self._fixed]
         diagonals = [fixed.diagonal(rows) for fixed in self._fixed]
         cross = reduce(np.add, (K for K, _ in grams))
+        factors, summands, more = self._ends or (1.0, 0.0, 0.0)
+        if self._ends is not None:
+            cross = cross * factors + summands
         factor, alpha = conditioned.factor.numpy(), conditioned.alpha.numpy()
         solved = _solve(factor, cross.T)
-        raw = reduce(np.add, (v for v, _ in diagonals)) - np.einsum("nm,nm->m", solved, solved)
+        prior = reduce(np.add, (v for v, _ in diagonals)) + more
+        raw = prior - np.einsum("nm,nm->m", solved, solved)
 
         def back(by_mean: Array, by_variance: Array) -> Array:
             by_variance = np.where(raw > MIN_VARIANCE, by_variance, 0.0)
             weights = _solve(factor, solved, is_transposed=True).T
             by_gram = by_mean[:, None] * alpha - 2.0 * by_variance[:, None] * weights
+            if self._ends is not None:
+                by_gram = by_gram * factors
             by_features = np.zeros(rows.features.shape)
             for (_, pull), (_, pull_diagonal) in zip(grams, diagonals, strict=True):
                 pull(by_gram, by_features)

@@ -10,11 +10,13 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse
 
-from nasbo.gp.kernel_sum import Array, Pull
+from nasbo.gp.counted import FixedColumn, States
+from nasbo.gp.kernel_sum import Pull
 from nasbo.gp.kernels import ALL, Matern
-from nasbo.gp.pairs import Indices, PairTerm, SharedTerm, grouped_distances
+from nasbo.gp.pairs import CountedTerm, PairTerm, SharedTerm, grouped_distances
 from nasbo.gp.priors import Priors
 from nasbo.gp.rows import Rows
+from nasbo.gp.shared_features import Array, Indices, Part, SharedFeatures, distinct_rows
 from nasbo.gp.units import Layout
 
 MAX_PAIRS = 1 << 19
@@ -25,51 +27,6 @@ UNIT_LENGTHSCALE_SD = 1.0
 """Of the log lengthscales in units that have others of their type, a priori: narrower than for
 others. Chosen by predictions on the tuning half of the benchmark and on instances of `share` and
 `noshare` with other seeds."""
-
-
-class SharedFeatures(NamedTuple):
-    """The active units of ``n`` rows as a list, row after row; equal values are held once.
-
-    Attributes:
-        values: distinct features of units, shape (d, width).
-        which: which of them each active unit has, shape (k,).
-        unit: which unit of the type each active one is, shape (k,).
-        row: row of each active unit, shape (k,).
-        n: number of rows.
-    """
-
-    values: Array
-    which: Indices
-    unit: Indices
-    row: Indices
-    n: int
-
-    @property
-    def is_distinct(self) -> bool:
-        """Whether the active units are the distinct ones, in their order."""
-        return len(self.which) == len(self.values)
-
-    @property
-    def starts(self) -> tuple[Indices, Indices]:
-        """The rows that have any unit, and where the units of each begin."""
-        rows, starts = np.unique(self.row, return_index=True)
-        return rows, starts
-
-
-class Part(NamedTuple):
-    """A kernel of units by some of their features.
-
-    Attributes:
-        features: positions among the features of a unit, shape (k,).
-        scales: index of the log lengthscale of each, shape (k,).
-        weight, sharing, reach: indices of log w, logit rho and log lambda.
-    """
-
-    features: Indices
-    scales: Indices
-    weight: int
-    sharing: int
-    reach: int
 
 
 class SharedUnits:
@@ -97,7 +54,12 @@ class SharedUnits:
         self.columns = np.array([layout.unit_features(unit) for unit in units])
         self._positions = np.array([layout.units[unit].index for unit in units], dtype=np.float64)
         self._gates = np.array([layout.unit_gate(unit) for unit in units])
-        self._parts = [_part(layout, units[0], priors, only, weight) for only, weight in weights]
+        self._parts: list[Part] = []
+        self._counted: list[Part] = []
+        for only, log_weight in weights:
+            is_counted = only is not None and layout.has_few_values(units[0], only)
+            part = _part(layout, units[0], priors, only, log_weight)
+            (self._counted if is_counted else self._parts).append(part)
 
     def features(self, rows: Rows) -> SharedFeatures:
         """The active units of this type, row after row."""
@@ -105,7 +67,7 @@ class SharedUnits:
         values = rows.values[row[:, None], self.columns[unit]]
         which = np.arange(len(row))
         if len(row) >= MIN_REPEATED:
-            first, others = _distinct(values)
+            first, others = distinct_rows(values)
             if len(first) < len(row):
                 values, which = values[first], others
         return SharedFeatures(values, which, unit, row, rows.n)
@@ -118,10 +80,15 @@ class SharedUnits:
             scales, relation = np.exp(-theta[part.scales]), self._relation(part, theta)
             far = units.values[:, part.features] * scales
             parts.append(FixedPart(part.features, scales, relation, far, relation[:, units.unit]))
-        return FixedPairs(self, parts, units)
+        counted = [self._fixed(part, theta, units) for part in self._counted]
+        return FixedPairs(self, parts, counted, units)
 
-    def pair_terms(self, rows: Rows) -> list[PairTerm]:
-        """The pairs of active units of rows i <= j, for the fit."""
+    def _fixed(self, part: Part, theta: Array, units: SharedFeatures) -> FixedColumn:
+        scales, relation = np.exp(-theta[part.scales]), self._relation(part, theta)
+        return FixedColumn(part, scales, relation, self.columns, units)
+
+    def pair_terms(self, rows: Rows) -> list[PairTerm | CountedTerm]:
+        """The pairs of active units of rows i <= j, and of their states, for the fit."""
         units = self.features(rows)
         row, unit = units.row, units.unit
         left, right = np.nonzero(row[:, None] <= row[None, :])
@@ -131,7 +98,10 @@ class SharedUnits:
         same = (unit[left] == unit[right]).astype(np.float64)
         gap = np.abs(position[left] - position[right])
         cells = row[left] * units.n + row[right]
-        terms: list[PairTerm] = []
+        counted = [(part, States.of(units, part.features)) for part in self._counted]
+        terms: list[PairTerm | CountedTerm] = [
+            states.term(part, self._positions) for part, states in counted
+        ]
         for part in self._parts:
             values = units.values[units.which][:, part.features]
             distances, scales = grouped_distances(values, left, right, part.scales)
@@ -142,7 +112,9 @@ class SharedUnits:
 
     def relation(self, theta: Array) -> Array:
         """The sum of R over the parts under some hyperparameters, shape (n_units, n_units)."""
-        return reduce(np.add, (self._relation(part, theta) for part in self._parts))
+        return reduce(
+            np.add, (self._relation(part, theta) for part in [*self._parts, *self._counted])
+        )
 
     def _relation(self, part: Part, theta: Array) -> Array:
         gap = np.abs(self._positions[:, None] - self._positions[None])
@@ -193,18 +165,32 @@ class FixedPairs:
     Args:
         kernel: whose units they are.
         parts: of the kernel.
+        counted: its parts of columns of few values.
         seen: the units of the rows.
     """
 
     def __init__(
-        self, kernel: SharedUnits, parts: Sequence[FixedPart], seen: SharedFeatures
+        self,
+        kernel: SharedUnits,
+        parts: Sequence[FixedPart],
+        counted: Sequence[FixedColumn],
+        seen: SharedFeatures,
     ) -> None:
         self._kernel, self._parts, self._seen = kernel, parts, seen
+        self._counted = counted
         self._others, self._starts = seen.starts
 
     def gram(self, rows: Rows) -> tuple[Array, Pull]:
         """Covariances, shape (n, m)."""
         left = self._kernel.features(rows)
+        return _sum([self._gram(left), *(column.gram(left) for column in self._counted)])
+
+    def diagonal(self, rows: Rows) -> tuple[Array, Pull]:
+        """Variances, shape (n,)."""
+        left = self._kernel.features(rows)
+        return _sum([self._diagonal(left), *(column.diagonal(left) for column in self._counted)])
+
+    def _gram(self, left: SharedFeatures) -> tuple[Array, Pull]:
         nears = [part.near(left) for part in self._parts]
         materns = [
             Matern.of(squared_distances(near, part.far))
@@ -236,9 +222,7 @@ class FixedPairs:
         )
         return self._sum_by_row(pairs, left), pull
 
-    def diagonal(self, rows: Rows) -> tuple[Array, Pull]:
-        """Variances, shape (n,)."""
-        left = self._kernel.features(rows)
+    def _diagonal(self, left: SharedFeatures) -> tuple[Array, Pull]:
         own: Array = reduce(np.add, (part.relation.diagonal() for part in self._parts))
         variances = np.bincount(left.row, own[left.unit], left.n).astype(np.float64)
         first, second = _pairs_within(left.row)
@@ -313,6 +297,14 @@ class FixedPairs:
         ]
 
 
+def _sum(parts: Sequence[tuple[Array, Pull]]) -> tuple[Array, Pull]:
+    def pull(by_value: Array, by_features: Array) -> None:
+        for _, part in parts:
+            part(by_value, by_features)
+
+    return reduce(np.add, (values for values, _ in parts)), pull
+
+
 def squared_distances(left: Array, right: Array) -> Array:
     """Squared distances of (n, d) and (m, d): (n, m), none below 0."""
     squared = left @ right.T
@@ -335,11 +327,3 @@ def _pairs_within(row: Indices) -> tuple[Indices, Indices]:
         firsts.append((here + i).ravel())
         seconds.append((here + j).ravel())
     return np.concatenate(firsts), np.concatenate(seconds)
-
-
-def _distinct(values: Array) -> tuple[Indices, Indices]:
-    """Index of one unit of each kind, shape (d,), and which of them each unit is, shape (k,)."""
-    # Irrational factors give different units different sums: one sort instead of many.
-    factors = np.sqrt(np.arange(2.0, 2.0 + values.shape[1]) * 1.7320508 + 0.1234567)
-    _, first, which = np.unique(values @ factors, return_index=True, return_inverse=True)
-    return first, which

@@ -9,7 +9,7 @@ import numpy as np
 
 from nasbo.gp.kernel_sum import Array, Pull
 from nasbo.gp.kernels import Matern
-from nasbo.gp.pairs import MaternTerm, PairTerm, grouped_distances
+from nasbo.gp.pairs import CountedTerm, MaternTerm, PairTerm, grouped_distances
 from nasbo.gp.rows import Rows
 
 
@@ -51,10 +51,10 @@ class SingleUnits:
         scales = np.exp(-theta[self._scales]) * self._real
         return FixedUnits(self, scales, np.exp(theta[self._weights]), seen)
 
-    def pair_terms(self, rows: Rows) -> list[PairTerm]:
+    def pair_terms(self, rows: Rows) -> list[PairTerm | CountedTerm]:
         """The pairs of rows in which each unit is active, for the fit."""
         n = rows.n
-        terms: list[PairTerm] = []
+        terms: list[PairTerm | CountedTerm] = []
         for unit in self.units:
             members = np.flatnonzero(rows.gates[:, unit.gate])
             if not len(members):

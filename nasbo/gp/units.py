@@ -77,11 +77,14 @@ class Layout:
         self._column_of: dict[ColumnKey, int] = {}
         self._plans: dict[int, tuple[FeatureMap, Tensor]] = {}
         self._ranges: list[RangeKey] = []
+        self._smooth: set[int] = set()
         members: dict[tuple[str, int], list[int]] = {}
         for node in self.space.nodes:
             branch, index = node.key
             coordinate = Coordinate(node.parameter, index, branch=branch)
             column = self._add_column(coordinate)
+            if node.parameter.is_smooth:
+                self._smooth.add(column)
             if coordinate.parameter.is_structural and not coordinate.index:
                 self.decisions = list(dict.fromkeys([*self.decisions, column]))
             else:
@@ -105,6 +108,10 @@ class Layout:
         """The columns of a unit, or one of them by its position."""
         columns = [self.columns[number] for number in self.units[unit].columns]
         return columns if only is None else [columns[only]]
+
+    def has_few_values(self, unit: int, only: int) -> bool:
+        """Whether a column of a unit, by its position, has choices or few levels alone."""
+        return self.units[unit].columns[only] not in self._smooth
 
     def unit_features(self, unit: int, only: int | None = None) -> list[int]:
         """All features of a unit, or of one of its columns, column after column."""

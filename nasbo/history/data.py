@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,24 @@ from nasbo.space import Space, Subspace
 
 Array = NDArray[np.float64]
 Allows = Callable[[Subspace, Array], bool]
+
+
+class Earlier(NamedTuple):
+    """Values that configs had before their last one, as they were trained.
+
+    Attributes:
+        row: which row of the data each is of, shape (k,).
+        step: where it was taken, as a part of a full training, shape (k,).
+        y: scores of the first objective, larger is better, shape (k,).
+    """
+
+    row: NDArray[np.intp]
+    step: Array
+    y: Array
+
+    @staticmethod
+    def none() -> Earlier:
+        return Earlier(np.zeros(0, dtype=np.intp), np.zeros(0), np.zeros(0))
 
 
 @dataclass(frozen=True)
@@ -34,6 +53,7 @@ class Data:
         n_values: how many trainings each row's score is the mean of, shape (n,); ones by default.
         spread: sum of squared deviations of these trainings' scores of the first objective from
             their mean, shape (n,); zeros by default.
+        earlier: values of the rows before the last one; none by default.
     """
 
     space: Space
@@ -46,6 +66,7 @@ class Data:
     task: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
     n_values: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
     spread: Array = field(default_factory=lambda: np.zeros(0))
+    earlier: Earlier = field(default_factory=Earlier.none)
 
     def __post_init__(self) -> None:
         n, y = len(self.y), np.asarray(self.y, dtype=np.float64)
@@ -78,6 +99,14 @@ class Data:
             spread=np.array([_spread(some) for some in values], dtype=np.float64),
         )
 
+    def with_curves(
+        self, steps: Sequence[float], earlier: Sequence[tuple[int, float, float]]
+    ) -> Data:
+        """The same with the steps of its rows, and (row, step, score) of their earlier values."""
+        rows, at, y = zip(*earlier, strict=True) if earlier else ((), (), ())
+        values = Earlier(np.array(rows, dtype=np.intp), np.array(at, float), np.array(y, float))
+        return replace(self, step=np.array(steps, dtype=np.float64), earlier=values)
+
     def __len__(self) -> int:
         return len(self.y)
 
@@ -90,6 +119,9 @@ class Data:
     def take(self, rows: Sequence[int]) -> Data:
         """Some of the rows, in the order given."""
         at = np.array(rows, dtype=np.intp)
+        place = {int(row): number for number, row in enumerate(at)}
+        kept = [k for k, row in enumerate(self.earlier.row) if int(row) in place]
+        own = np.array([place[int(row)] for row in self.earlier.row[kept]], dtype=np.intp)
         return replace(
             self,
             subspaces=[self.subspaces[row] for row in at],
@@ -100,6 +132,7 @@ class Data:
             task=self.task[at],
             n_values=self.n_values[at],
             spread=self.spread[at],
+            earlier=Earlier(own, self.earlier.step[kept], self.earlier.y[kept]),
         )
 
 

@@ -16,6 +16,9 @@ from nasbo.history.records import Repeating, Round, Run, Trial, count_retries
 from nasbo.history.rungs import Rungs
 from nasbo.space import Space, Subspace
 
+Curves = tuple[list[float], list[tuple[int, float, float]]]
+"""The part of a full training that rows had, and (row, part, score) of their earlier values."""
+
 
 class View:
     """What is known of a search: trials in the order of their numbers, and what follows from them.
@@ -220,6 +223,23 @@ class View:
         if worst is None:
             return []
         return [(trial, worst if score is None else score) for trial, score in known]
+
+    def curves(self, rows: Sequence[tuple[Trial, float]]) -> Curves | None:
+        """How far the rows were trained, and what they had at earlier rungs.
+
+        ``None`` where there are no rungs. Values that are no numbers are left out.
+        """
+        if self.rungs is None:
+            return None
+        full = self.rungs.full
+        steps = [1.0 if t.partial is None else min(1.0, t.partial.step / full) for t, _ in rows]
+        earlier = [
+            (row, pause.step / full, self.score(pause.value))
+            for row, (trial, _) in enumerate(rows)
+            for pause in trial.first.pauses.values()
+            if pause.step / full < steps[row] and math.isfinite(pause.value)
+        ]
+        return steps, earlier
 
 
 class Snapshot(View):

@@ -27,11 +27,13 @@ from nasbo.methods.options import check_choice, check_count
 from nasbo.space import Space
 from nasbo.surrogates.attention import AttentionGP, AttentionSettings, Training
 from nasbo.surrogates.base import Surrogate
+from nasbo.surrogates.curves import CurveGP
 from nasbo.surrogates.structured import MAX_ROWS, StructuredGP, largeness
 
 PRESETS = ("default", "paper")
 ATTENTION = ("on", "off")
 PLACES = ("equal", "promise")
+CURVES = ("last", "joint")
 PATIENCE = 4
 """With ``places="promise"``, a subspace is owed a place that had none of the last ``PATIENCE *
 n_subspaces`` trials: as many as four rounds of one config per subspace have."""
@@ -72,6 +74,9 @@ class AttnBO(SurrogateMethod):
         places: of a batch. ``equal``: one for each subspace, best first; ``promise``: one after the
             other to the most promising subspace, but a subspace that has had none for long
             (``PATIENCE``) gets one.
+        curves: of the default preset, with rungs: what is learned from configs that were trained in
+            part. ``last``: each one's last value, as if it were its score; ``joint``: a model of
+            learning curves, on the values of all rungs.
         max_rows: of the default preset: on how many results predictions rest at most; the time of
             a decision grows with its cube.
     """
@@ -88,6 +93,7 @@ class AttnBO(SurrogateMethod):
         attention: str | bool = "on",
         acquisition: str = "auto",
         places: str = "equal",
+        curves: str = "last",
         max_rows: int = MAX_ROWS,
     ) -> None:
         super().__init__(space, seed)
@@ -97,6 +103,7 @@ class AttnBO(SurrogateMethod):
         check_choice("pooling", pooling, POOLINGS)
         check_choice("attention", attention, ATTENTION)
         check_choice("places", places, PLACES)
+        check_choice("curves", curves, CURVES)
         check_count("max_rows", max_rows)
         self.preset, self.places = preset, places
         self.acquisition = _acquisition(space, acquisition)
@@ -104,9 +111,10 @@ class AttnBO(SurrogateMethod):
             EncoderShape(embedding=cast(Embedding, embedding), pooling=cast(Pooling, pooling)),
             Training(_learning_rate(learning_rate, preset)),
         )
-        _check_parts(preset, attention, max_rows, self._settings.shape)
+        _check_parts(preset, attention, max_rows, curves, self._settings.shape)
         self._is_shared, self._max_rows = attention == "on", max_rows
         self._width = 1.0 if preset == "paper" else _width(space)
+        self._model = CurveGP if curves == "joint" else StructuredGP
         self._structured: StructuredGP | None = None
         self.has_attention = self._is_shared
         if preset == "paper":
@@ -117,7 +125,7 @@ class AttnBO(SurrogateMethod):
         if self.preset == "paper":
             return AttentionGP(self.space, self._settings, task.torch_seed)
         if self._structured is None:
-            self._structured = StructuredGP(self.space, self._is_shared, self._max_rows)
+            self._structured = self._model(self.space, self._is_shared, self._max_rows)
         return self._structured
 
     def attention_maps(self, surrogate: Surrogate, history: View) -> tuple[list[AttentionMap], str]:
@@ -213,12 +221,16 @@ def _switch(value: str | bool) -> str:
     return ("on" if value else "off") if isinstance(value, bool) else value
 
 
-def _check_parts(preset: str, attention: str, max_rows: int, shape: EncoderShape) -> None:
+def _check_parts(
+    preset: str, attention: str, max_rows: int, curves: str, shape: EncoderShape
+) -> None:
     for name, usual in (("embedding", EMBEDDINGS[0]), ("pooling", POOLINGS[0])):
         value = getattr(shape, name)
         if preset != "paper" and value != usual:
             raise NasboError(f"{name} can be {value!r} in preset 'paper' only")
     if preset == "paper" and attention != "on":
         raise NasboError(f"attention can be {attention!r} in preset 'default' only")
+    if preset == "paper" and curves != "last":
+        raise NasboError(f"curves can be {curves!r} in preset 'default' only")
     if preset == "paper" and max_rows != MAX_ROWS:
         raise NasboError("max_rows can be given in preset 'default' only")

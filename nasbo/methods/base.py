@@ -19,6 +19,7 @@ from nasbo.feasibility import Region, failing_regions
 from nasbo.history import PREDICTION, History, Source, Trial, View
 from nasbo.history.data import Data
 from nasbo.history.estimates import ESTIMATES
+from nasbo.history.view import Curves
 from nasbo.methods.exclusion import Excluded
 from nasbo.methods.explanation import Explanation, Why
 from nasbo.space import Config, Space, Subspace
@@ -66,6 +67,7 @@ class Task:
         torch_seed: the same for torch.
         suggested: all trials of the search itself, however they ended, in the order of their
             numbers.
+        curves: how far the rows were trained, and what they had before; ``None`` without rungs.
     """
 
     space: Space
@@ -76,6 +78,7 @@ class Task:
     rng: Generator
     torch_seed: int
     suggested: list[Trial] = field(default_factory=list)
+    curves: Curves | None = None
 
     @classmethod
     def empty(cls, space: Space, seed: int) -> Task:
@@ -87,7 +90,8 @@ class Task:
         """The rows as surrogates take them, with the limits as they ask for them."""
         allows = self.taken.allows
         inside = None if allows is None else lambda subspace, x: allows(subspace.decode(x))
-        return Data.of_trials(self.space, self.rows, inside)
+        data = Data.of_trials(self.space, self.rows, inside)
+        return data if self.curves is None else data.with_curves(*self.curves)
 
     @cached_property
     def running(self) -> tuple[list[Subspace], list[NDArray[np.float64]]]:
@@ -150,7 +154,8 @@ class Method(ABC):
         torch_seed = int(rng.integers(2**31))
         known = taken.copy()
         suggested = history.suggested
-        task = Task(self.space, rows, pending, known, missing, rng, torch_seed, suggested)
+        curves = history.curves(rows)
+        task = Task(self.space, rows, pending, known, missing, rng, torch_seed, suggested, curves)
         reason = "fewer than two results so far"
         if len(rows) >= 2:
             proposed, reason = self._try_to_propose(task)

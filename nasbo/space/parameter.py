@@ -24,6 +24,8 @@ Array = NDArray[np.float64]
 Value = str | int | float | bool | None
 Config = dict[str, Any]
 RangeKey = tuple[str, float, float, bool, str]
+RELAXED_LEVELS = 8
+"""Integers with more levels than this are searched like floats, then snapped."""
 _WORD = re.compile(r"[^\W\d][\w-]*")
 
 
@@ -134,6 +136,11 @@ class Parameter(ABC):
     def is_continuous(self) -> bool:
         """Whether there is a value between any two others."""
         return self.n_levels == 0
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether gradients are followed in it: floats, and integers of many levels."""
+        return self.is_continuous or (self.is_ordered and self.n_levels > RELAXED_LEVELS)
 
     def level_of(self, value: Any) -> int:
         """The level of a value; ``ConfigError`` if it is outside the range."""

@@ -19,8 +19,6 @@ Array = NDArray[np.float64]
 Path = Mapping[Key, Sequence[int]]
 """The vertices that a subspace passes, with the columns of ``x`` that belong to each."""
 
-RELAXED_LEVELS = 8
-"""Integers with more levels than this are searched like floats, then snapped."""
 MAX_GRID = 256
 """Subspaces with no more configs than this are listed instead of drawn."""
 CHANGE_CHOICE = 0.15
@@ -185,8 +183,7 @@ class Subspace:
     @cached_property
     def smooth(self) -> NDArray[np.intp]:
         """The columns that gradients are followed in: floats, and integers of many levels."""
-        long = self.is_ordered & (self.n_levels > RELAXED_LEVELS)
-        return np.flatnonzero((self.n_levels == 0) | long)
+        return np.flatnonzero([one.parameter.is_smooth for one in self.free])
 
     @cached_property
     def discrete(self) -> NDArray[np.intp]:

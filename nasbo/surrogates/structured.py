@@ -19,8 +19,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from nasbo.gp.curves import CurvePairs
 from nasbo.gp.fit import MAX_FIT_ROWS, find_map, thinned
-from nasbo.gp.kernel_sum import Kernel, KernelSum
+from nasbo.gp.kernel_sum import Ends, Kernel, KernelSum
 from nasbo.gp.pairs import PairEvidence
 from nasbo.gp.priors import LENGTHSCALE_SD, NOISE, Priors, lengthscale_mean
 from nasbo.gp.repeats import Repeats
@@ -105,10 +106,16 @@ class StructuredGP(ExactGP):
         self.theta = find_map(density, self.priors)
         self.condition_on(rows.take(many), z[many], repeats.take(many))
 
-    def evidence(self, rows: Rows, z: Array, repeats: Repeats | None = None) -> PairEvidence:
+    def evidence(
+        self,
+        rows: Rows,
+        z: Array,
+        repeats: Repeats | None = None,
+        curves: CurvePairs | None = None,
+    ) -> PairEvidence:
         """The density of the hyperparameters given rows and their standardised scores, (n,)."""
         terms = [term for kernel in self.kernels for term in kernel.pair_terms(rows)]
-        return PairEvidence(terms, z, self.priors, self._noise, repeats)
+        return PairEvidence(terms, z, self.priors, self._noise, repeats, curves)
 
     def means_of(self, observed: Batches) -> Tensor:
         """Means of the rows it is conditioned on: K alpha = z - noise alpha, noise by row."""
@@ -136,8 +143,12 @@ class StructuredGP(ExactGP):
         if rows is not self._seen:
             return KernelSum(self.kernels, self.theta, rows)
         if self._against_seen is None or self._against_seen.seen is not rows:
-            self._against_seen = KernelSum(self.kernels, self.theta, rows)
+            self._against_seen = KernelSum(self.kernels, self.theta, rows, self.ends())
         return self._against_seen
+
+    def ends(self) -> Ends | None:
+        """What rows from the midst of trainings have to do with full ones (``KernelSum``)."""
+        return None
 
     def _whole(self) -> SingleUnit:
         """S: one always active unit of all columns."""

@@ -123,3 +123,21 @@ def test_counting_equal_units_once_and_in_parts_changes_nothing(
     assert np.allclose(covariances(model, rows), whole, atol=1e-12)
     monkeypatch.setattr(shared_units, "MAX_PAIRS", 5000)
     assert np.allclose(covariances(model, rows), whole, atol=1e-12)
+
+
+@pytest.mark.parametrize(("name", "n"), [("nas_cifar10", 6), ("nas_cifar10_conditional", 5)])
+def test_counting_states_of_single_columns_changes_nothing(
+    name: str, n: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, rows = random_rows(name, 30)
+    evidence = model.evidence(rows, np.linspace(-1.0, 1.0, 30))
+    monkeypatch.setattr(Layout, "has_few_values", lambda self, unit, only: False)
+    pairs, _ = random_rows(name, 30)
+    theta = model.theta + 0.3 * np.random.default_rng(1).standard_normal(len(model.theta))
+    model.theta = pairs.theta = theta
+    assert np.allclose(covariances(model, rows), covariances(pairs, rows), atol=1e-12)
+    value, gradient = evidence(theta)
+    expected, slopes = pairs.evidence(rows, np.linspace(-1.0, 1.0, 30))(theta)
+    assert value == pytest.approx(expected, rel=1e-10)
+    assert np.allclose(gradient, slopes, atol=1e-8)
+    assert (len(model.kernels[1]._counted), len(pairs.kernels[1]._counted)) == (n, 0)

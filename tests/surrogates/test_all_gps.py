@@ -12,6 +12,7 @@ from nasbo.surrogates.add_tree import AddTreeGP
 from nasbo.surrogates.arc import ArcGP
 from nasbo.surrogates.attention import AttentionGP
 from nasbo.surrogates.base import FitError
+from nasbo.surrogates.curves import CurveGP
 from nasbo.surrogates.independent import IndependentGPs
 from nasbo.surrogates.mixed import MixedGP
 from nasbo.surrogates.one_hot import OneHotGP
@@ -41,6 +42,7 @@ CASES = {
     "one_hot": SurrogateCase(OneHotGP),
     "structured": SurrogateCase(StructuredGP, **CLOSE),
     "structured_alone": SurrogateCase(partial(StructuredGP, is_shared=False), **CLOSE),
+    "curve": SurrogateCase(CurveGP, **CLOSE),
     "tree": SurrogateCase(TreeGP),
     "tree_fourier": SurrogateCase(partial(TreeGP, features="fourier")),
 }
