@@ -1,4 +1,4 @@
-"""The registry of problems: a name comes in, a `Problem` goes out."""
+"""Registry of problems by name."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from nasbo.bench.problem import Problem
 from nasbo.bench.problems import (
     blocks,
     branches,
+    cifar10_epochs,
     epochs,
     jenatton,
     learners,
@@ -39,6 +40,7 @@ PROBLEMS: dict[str, Entry] = {
     **noisy.ENTRIES,
     **taskset.ENTRIES,
     **epochs.ENTRIES,
+    **cifar10_epochs.ENTRIES,
 }
 
 
