@@ -153,9 +153,11 @@ class PausedCheckpoints:
 
     def __init__(self, folder: Path, search: Search, n_kept: int) -> None:
         self._folder, self._search, self._n_kept = folder, search, n_kept
+        # A driver that was killed may have noted what it had no time to remove.
+        self._to_remove = set(search.history.retired)
 
     def __call__(self, run: Run) -> None:
-        """Remove what is too much now that a run has paused."""
+        """Note and then remove what is too much now that a run has paused."""
         history = self._search.history
         if not run.is_paused or history.rungs is None:
             return
@@ -163,12 +165,20 @@ class PausedCheckpoints:
         held = [one for one in paused if one.number not in history.retired]
         held.sort(key=lambda one: (-(one.until or 0), -history.score(one.value or 0.0), one.number))
         for one in held[self._n_kept :]:
-            try:
-                remove_checkpoints(self._folder, one)
-            except OSError as error:  # the next run that pauses tries again
-                logger.warning("a checkpoint cannot be removed: %s", error)
-            else:
-                self._search.record(Retired(run=one.number))
+            self._search.record(Retired(run=one.number))
+            self._to_remove.add(one.number)
+        self._to_remove &= history.retired  # what began again has a checkpoint of its own
+        for one in paused:
+            if one.number in self._to_remove:
+                self._remove(one)
+
+    def _remove(self, run: Run) -> None:
+        try:
+            remove_checkpoints(self._folder, run)
+        except OSError as error:  # the next run that pauses tries again
+            logger.warning("a checkpoint cannot be removed: %s", error)
+        else:
+            self._to_remove.discard(run.number)
 
 
 class FailuresInARow:
