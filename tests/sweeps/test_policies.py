@@ -76,7 +76,7 @@ def test_what_begins_again_keeps_its_new_checkpoint(
     train_and_keep(one, tmp_path, policy, 3)
     monkeypatch.undo()
     history = one.search.history
-    first, second = sorted(history.retired)
+    first, _ = sorted(history.retired)
     (kept,) = {0, 1, 2} - history.retired
     history.retired.discard(first)  # as when it is promoted from the start
     history.retired.add(kept)
