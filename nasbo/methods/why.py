@@ -1,4 +1,4 @@
-"""Explanation of one trial by a surrogate that was fitted on the others."""
+"""Explanation of one trial by a surrogate that is fitted to the other trials."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from nasbo.surrogates.base import ExactGP, Surrogate, as_batches, batches_of
 
 N_NEAREST = 5
 MIN_CORRELATION = 0.01
-"""Configs below this are not near: they say next to nothing about each other."""
+"""Least prior correlation of a config that counts as near."""
 N_STEPS = 2_001
 TAIL = 8.0
-"""The expectation is taken so many standard deviations far."""
+"""Limit of integration of the expectation, in standard deviations."""
 
 
 def explain_trial(surrogate: Surrogate, history: View, trial: Trial, others: list[Trial]) -> Why:
-    """What a surrogate says about a trial.
+    """What a surrogate predicts for a trial.
 
     Args:
-        surrogate: fitted on the others.
+        surrogate: fitted to the others.
         history: of all trials.
-        trial: which is explained.
-        others: those with results, without the trial itself.
+        trial: the trial to explain.
+        others: the trials with results, without the explained one.
     """
     changes = _typical_changes(history, trial, others)
     configs = [trial.config, *(config for _, _, config in changes)]
@@ -61,7 +61,10 @@ def explain_trial(surrogate: Surrogate, history: View, trial: Trial, others: lis
 
 
 def expected_improvement(scale: Scale, mean: float, sd: float, incumbent: float) -> float:
-    """E[max(g(z) - g(incumbent), 0)] for z ~ N(mean, sd^2), where g leads back to scores.
+    """E[max(g(z) - g(incumbent), 0)] for z ~ N(mean, sd^2), where g maps back to scores.
+
+    On the model's own scale this is EI. g may be the inverse of a logarithm, so the expectation is
+    integrated by the trapezoid rule above the incumbent.
 
     On the model's own scale this is EI; g may be a logarithm's inverse, so it is integrated by
     the trapezoid rule over the part of the normal density above the incumbent.
@@ -75,7 +78,9 @@ def expected_improvement(scale: Scale, mean: float, sd: float, incumbent: float)
 
 
 def noise_sd(surrogate: Surrogate) -> float | None:
-    """Half the width of the noise's interval around the mean score; ``None`` without a noise."""
+    """Standard deviation of the noise in scores, at the mean score; ``None``
+    without a noise variance.
+    """
     if not isinstance(surrogate, ExactGP):
         return None
     sd = float(surrogate.noise_variance()) ** 0.5
@@ -118,7 +123,7 @@ def _differences(history: View, trial: Trial, other: Trial) -> dict[str, tuple[V
 def _typical_changes(
     history: View, trial: Trial, others: Sequence[Trial]
 ) -> list[tuple[Coordinate, Value, Config]]:
-    """Each parameter that is not at its typical value, that value, and the config with it."""
+    """Each parameter away from its typical value, with that value and the config that has it."""
     own = {(one.name, one.index): one for one in history.subspace(trial).coordinates}
     seen: dict[Key, list[tuple[Parameter, Value]]] = {}
     for other in others:
@@ -146,7 +151,9 @@ def _typical_changes(
 
 
 def _typical(parameter: Parameter, seen: Sequence[tuple[Parameter, Value]]) -> Value:
-    """The most frequent choice or the lower median; the middle of a range that nobody has seen.
+    """The most frequent choice or the lower median; the middle of the range without any values.
+
+    Parameters of one name can have different ranges in different branches: those do not count.
 
     Parameters of one name in different branches can have different ranges: those do not count.
     """
