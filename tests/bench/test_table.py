@@ -300,7 +300,7 @@ def test_files_are_written_and_say_what_is_missing(tmp_path: Path) -> None:
     assert "Made by `nasbo bench --own`." in text
     assert "**4 cells are missing:** p gp seed 0" in text
     assert json.loads((tmp_path / "table.json").read_text(encoding="utf-8")) == table
-    assert "- random is significantly behind: nobody, nowhere." in text
+    assert "- random is significantly behind: none." in text
     assert "- Mean rank overall at 1 trials is not the lowest: random 1.50" in text
     names = {path.name for path in tmp_path.glob("*.png")}
     assert {"regret_p.png", "regret_q.png", "rank_overall.png", "cost.png"} <= names
