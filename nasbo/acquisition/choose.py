@@ -192,9 +192,6 @@ class Chooser:
 
         The score is evaluated on configs of random subspaces and on structural neighbours of
         the best configs so far.
-
-        It is looked at on configs of random subspaces and of those that are one structural change
-        away from the best configs so far.
         """
         space, data, rng = self.space, self.data, self.rng
         configs = [space.sample(rng) for _ in range(N_RANDOM)]

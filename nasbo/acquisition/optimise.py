@@ -2,9 +2,6 @@
 
 It alternates between hill climbing over one-change neighbours of the best rows and gradient ascent
 (L-BFGS-B) over their continuous columns.
-
-Climbs over one-change neighbours of the best rows and gradient ascent (L-BFGS-B) over their
-continuous columns take turns.
 """
 
 from __future__ import annotations

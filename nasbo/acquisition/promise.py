@@ -20,12 +20,6 @@ class ByPromise(Chooser):
 
     Attributes:
         owed: indices of subspaces that get one config of the batch each, as far as its size allows.
-
-    The earlier configs of a batch count as running, so that a promising subspace gets several
-    places as long as it stays the most promising.
-
-    Attributes:
-        owed: numbers of subspaces that get one place of the batch each, as far as there are places.
     """
 
     owed: Sequence[int] = ()

@@ -140,9 +140,6 @@ class Method(ABC):
 
         Regions in which every config fails are left out, except for occasional probes. Fewer than
         ``n`` configs are returned only when the space has no untried config left inside the limits.
-
-        Regions in which every config fails are left out, but for a probe now and then. Fewer
-        configs come back only when the space has no untried config left inside the limits.
         """
         rng = np.random.default_rng([self.seed, history.n_suggested])
         regions = failing_regions(history)

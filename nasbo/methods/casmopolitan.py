@@ -161,8 +161,6 @@ def _given_all(model: MixedGP, task: Task) -> MixedGP:
 
     Scores are clipped from below at ``LOWEST``: worse ones would distort a model whose run
     has not seen any like them.
-
-    Very bad ones are raised: they would bend a model whose run has not seen such.
     """
     data, whole = task.data, copy.copy(model)
     z = (data.scores - model.scale.mean) / model.scale.sd

@@ -97,8 +97,6 @@ def known_methods() -> dict[str, Entry]:
     """nasbo's methods and those of other packages' entry points.
 
     A name of nasbo cannot be overridden by another package.
-
-    A name of nasbo cannot be taken by another package.
     """
     methods = dict(METHODS)
     for point in importlib.metadata.entry_points(group=PLUGIN_GROUP):
@@ -149,8 +147,6 @@ def describe_method(name: str) -> tuple[Entry, Mapping[str, Any]]:
     """A method's entry and options, for lists of methods.
 
     A plug-in is described by the first line of its class' docstring, or by the error on import.
-
-    A plug-in is described by the first line of its class, or by what is wrong with it.
     """
     entry = known_methods()[name]
     try:

@@ -85,9 +85,6 @@ class Smac(Method):
 
         By default it allocates a million leaves and starts threads for every prediction: the same
         trees, at several times the cost.
-
-        Of itself it makes room for a million and threads for every prediction: the same trees, at
-        several times the cost.
         """
         return self._forests.RandomForest(
             scenario.configspace,
@@ -138,8 +135,6 @@ def _in_order(maximizer: Any) -> Any:
     """SMAC's maximiser with a deterministic order of its local searches.
 
     SMAC takes their starts from a set of configs, whose order depends on Python's hash seed.
-
-    SMAC takes them from a set of configs, whose order hangs on how Python hashes strings.
     """
     local = maximizer._local_search
     starts = local._get_init_points_from_previous_configs

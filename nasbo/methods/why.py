@@ -65,9 +65,6 @@ def expected_improvement(scale: Scale, mean: float, sd: float, incumbent: float)
 
     On the model's own scale this is EI. g may be the inverse of a logarithm, so the expectation is
     integrated by the trapezoid rule above the incumbent.
-
-    On the model's own scale this is EI; g may be a logarithm's inverse, so it is integrated by
-    the trapezoid rule over the part of the normal density above the incumbent.
     """
     start = max((incumbent - mean) / sd, -TAIL)
     t = np.linspace(start, max(start, 0.0) + TAIL, N_STEPS)
@@ -154,8 +151,6 @@ def _typical(parameter: Parameter, seen: Sequence[tuple[Parameter, Value]]) -> V
     """The most frequent choice or the lower median; the middle of the range without any values.
 
     Parameters of one name can have different ranges in different branches: those do not count.
-
-    Parameters of one name in different branches can have different ranges: those do not count.
     """
     values = [value for known, value in seen if known == parameter]
     if not values:
