@@ -1,4 +1,4 @@
-"""SMAC's facade for multi-fidelity (Hyperband and a random forest), through its ask and tell."""
+"""SMAC's multi-fidelity facade (Hyperband and a random forest), through ask and tell."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from nasbo.space.flat import from_flat, to_flat
 
 
 class SmacSearch:
-    """One optimisation on one worker; a config goes on from where it stood.
+    """One SMAC optimisation on one worker; a config's training continues where it stopped.
 
-    What it asks for on a pool becomes the nearest config of the pool that is not used; SMAC is told
-    its value as that of its own config, as its brackets know that one only.
+    On a pool, a suggestion is replaced by the nearest unused config. SMAC is told its value under
+    the suggested config, the only one that its brackets know.
     """
 
     def __init__(self, problem: Problem, budget: int, seed: int) -> None:
@@ -37,7 +37,9 @@ class SmacSearch:
         self._now = 0
 
     def run(self) -> dict[str, Any]:
-        """Train until the budget is spent or the pool is used up; columns of a cell's record."""
+        """Train until the budget is spent or the pool is used up; returns
+        columns of a cell's record.
+        """
         with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
             facade = self._facade(folder)
@@ -46,18 +48,18 @@ class SmacSearch:
         return {"rounds": [], "sources": [], "fallbacks": {}}
 
     def _one(self, facade: Any) -> bool:
-        """Ask, train, tell; whether SMAC had something to train."""
+        """Ask, train and tell once; false if SMAC had nothing to train."""
         info = facade.ask()
         if info is None or (member := self._member(info.config)) is None:
             return False
         value = self._train(*member, round(info.budget))
-        # What has diverged counts as SMAC counts a crash: as the worst.
+        # Divergence is told as SMAC treats a crash: the worst cost.
         cost = value if math.isfinite(value) else float("inf")
         facade.tell(info, self._runs.TrialValue(cost=cost), save=False)
         return True
 
     def _member(self, proposed: Any) -> tuple[int, Config] | None:
-        """The number and the config that stand for a config of SMAC's."""
+        """Number and config that stand for a config of SMAC."""
         config = from_flat(self._problem.space, dict(proposed))
         key = config_key(config)
         if key not in self._members:
@@ -70,7 +72,7 @@ class SmacSearch:
         return self._members[key]
 
     def _train(self, number: int, config: Config, until: int) -> float:
-        """Train a config on from where it stood; its value there."""
+        """Continue the training of a config up to a step; returns its value there."""
         start, value = self._reached.get(number, (0, math.nan))
         for step in range(start + 1, until + 1):
             if self.ledger.is_spent:
@@ -89,7 +91,7 @@ class SmacSearch:
             space,
             deterministic=True,
             n_trials=self._budget * rungs.full,
-            # A little below, as SMAC rounds the number of rungs down.
+            # Slightly below, as SMAC rounds the number of rungs down.
             min_budget=rungs.full / rungs.eta**n_rungs * (1 - 1e-9),
             max_budget=rungs.full,
             output_directory=folder,
