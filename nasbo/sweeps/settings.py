@@ -1,4 +1,4 @@
-"""Settings of a sweep: each is declared once, with its rule, its flag and what may change it."""
+"""Settings of a sweep, each declared once with its rule, flag and scope."""
 
 from __future__ import annotations
 
@@ -21,11 +21,13 @@ from nasbo.sweeps.kinds import Rule, choice, count, pairs
 from nasbo.trainer import TrainerSummary
 
 SHIPPED_TRAINERS = {"nas_cifar10": "trainers.cifar10:train"}
-"""Trainers by how the names of their space files begin."""
+"""Trainers by the prefix of their space files' names."""
 
 
 def _are_amounts(resources: Any) -> bool:
-    """Amounts by name; some resources have settings of their own."""
+    """Whether a value is a mapping of positive amounts by name, of
+    resources without own settings.
+    """
     return isinstance(resources, dict) and all(
         isinstance(name, str) and name not in OWN_RESOURCES and kinds.is_positive(amount)
         for name, amount in resources.items()
@@ -38,13 +40,13 @@ _ALL = ("run", "resume", "finalize")
 
 @dataclass(frozen=True)
 class Sweep:
-    """The settings of a sweep; frozen in its folder when it begins.
+    """The settings of a sweep, which are frozen in its folder at the start.
 
-    ``share`` and ``deadline_s`` let a round end before all of its trials have: the next one opens
-    when that share has ended, or that long after the round opened. A trial that crashes or is
-    killed is run again ``max_failures`` times, one that a machine lost always. Checkpoints are
-    kept of the trials that run and of the ``keep_checkpoints`` best. ``provenance`` is what the
-    trainer says of its data when the sweep begins.
+    ``share`` and ``deadline_s`` end a round before all of its trials have ended: the next one opens
+    when that fraction has ended, or that many seconds after the round opened. A trial that crashes
+    or is killed is retried ``max_failures`` times, one that was lost with its machine always.
+    Checkpoints are kept of running and paused trials and of the ``keep_checkpoints`` best.
+    ``provenance`` is the trainer's description of its data at the start.
     """
 
     # fmt: off
@@ -146,12 +148,12 @@ class Sweep:
 
     @property
     def needs(self) -> dict[str, float]:
-        """What one trial takes of a node, by Ray's names."""
+        """Resources of one trial, by Ray's names."""
         own = {resource: getattr(self, name) for resource, name in OWN_RESOURCES.items()}
         return {name: amount for name, amount in {**own, **self.resources}.items() if amount}
 
     def notes(self) -> dict[str, Any]:
-        """What the journal's first line remembers beside the search's own settings."""
+        """Values for the first line of the journal, besides the search's own settings."""
         names = ["trials", "schedule", "batch", "metric", "trainer", "trainer_options"]
         names += ["constraints", "repeats", "repeat_top", "provenance"]
         packages = ("nasbo", "ray", "torch", "gpytorch", "botorch", "numpy")
@@ -161,7 +163,7 @@ class Sweep:
 
 
 def _declared() -> Iterator[Setting]:
-    """What the fields declare, with their names, defaults and flags."""
+    """Declarations of all fields, with their names, defaults and flags."""
     for item in fields(Sweep):
         flag = f"--{item.name.removesuffix('_s').replace('_', '-')}"
         found: Setting = item.metadata["setting"]
@@ -171,23 +173,23 @@ def _declared() -> Iterator[Setting]:
 
 SETTINGS = {declared.name: declared for declared in _declared()}
 PLACEMENT = [name for name, declared in SETTINGS.items() if declared.scope is Scope.RUN]
-"""Settings about the machines of one run and the patience with them: each run may have its own."""
+"""Settings about the machines and the patience of one run, which may differ between runs."""
 MAY_DIFFER = {name for name, declared in SETTINGS.items() if declared.scope is not Scope.SWEEP}
-"""Settings that say where a sweep runs and how long, not what it is."""
+"""Settings of where a sweep runs and how long, which may change without defining another sweep."""
 MERGED = {one.name: one.owner for one in SETTINGS.values() if one.kind.joins == "keys"}
-"""Settings that are mappings, and the setting that says whose options they are."""
+"""Settings that are mappings of options, with the setting that names their owner."""
 LISTS = [name for name, declared in SETTINGS.items() if declared.kind.joins == "items"]
 OWN_RESOURCES = {one.resource: one.name for one in SETTINGS.values() if one.resource}
-"""Settings by Ray's names of what a trial takes."""
+"""Settings by Ray's names of the resources."""
 
 
 def taken_by(command: str) -> list[Setting]:
-    """The settings of which a command has flags."""
+    """The settings for which a command has flags."""
     return [declared for declared in SETTINGS.values() if command in declared.takers]
 
 
 def parsed(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of the command line as settings, checked; those not given are left out."""
+    """Parse and check command-line options; those not given are left out."""
     settings = {}
     for name, word in given.items():
         if word not in (None, ()):
@@ -200,13 +202,13 @@ def read_settings(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Settings from a sweep file, or ``{"space": path}`` if the file is a space.
 
     Raises:
-        SweepError: neither of both, or an unknown setting.
+        SweepError: the file is neither, or has an unknown setting.
     """
     file = find_space_file(path)
     try:
         content = read_yaml(file.read_text(encoding="utf-8"))
     except UNREADABLE:
-        content = None  # the space loader below says what is wrong, with the line
+        content = None  # the space loader below reports the error with its line
     if not isinstance(content, dict) or not _is_sweep(content):
         load_space(file)
         return {"space": str(file)}
@@ -221,18 +223,18 @@ def _is_sweep(content: Mapping[Any, Any]) -> bool:
 
 
 def _beside(file: Path, space: str) -> str:
-    """A sweep file names its space relative to itself, or by a shipped name."""
+    """The space of a sweep file: relative to the file, or a shipped name."""
     near = file.parent / space
     return str(near if near.exists() else find_space_file(space))
 
 
 def as_list(value: Any) -> Any:
-    """One text as a list of it; all else as it is."""
+    """A single text as a list; other values unchanged."""
     return [value] if isinstance(value, str) else value
 
 
 def make_sweep(settings: Mapping[str, Any]) -> Sweep:
-    """Settings as a sweep; ``SweepError`` with the rule where one is broken."""
+    """Make a sweep of settings; ``SweepError`` names the rule if one is broken."""
     settings = {key: value for key, value in settings.items() if value is not None}
     settings |= {name: as_list(settings[name]) for name in LISTS if name in settings}
     name = Path(str(settings.get("space", ""))).stem
@@ -247,7 +249,7 @@ def make_sweep(settings: Mapping[str, Any]) -> Sweep:
 
 
 def limits_of(sweep: Sweep) -> Limits | None:
-    """The constraints of a sweep, about what its trainer says of configs; ``None`` for none."""
+    """Constraints of a sweep on the trainer's summary of configs; ``None`` without any."""
     if not sweep.constraints:
         return None
     describe = TrainerSummary(sweep.trainer, sweep.trainer_options, sweep.working_folder)
