@@ -1,4 +1,4 @@
-"""A sweep's folder comes in; `best/` goes out: config, weights, ONNX file and model card."""
+"""Finalisation of a sweep to `best/`: config, weights, ONNX file and model card."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def finalize(folder: Path, wish: Wish, console: Console) -> int:
 
     Args:
         folder: of the sweep.
-        wish: how many, by which recipe, how often.
-        console: for the progress.
+        wish: options.
+        console: for progress messages.
 
     Returns:
         The exit code: that of the finalists' sweep if it did not finish.
@@ -98,7 +98,7 @@ def _trainer(searched: SweepFolder) -> Trainer:
 
 
 def _export_all(final: SweepFolder, trainer: Trainer, console: Console) -> list[Finalist]:
-    """Every finalist that finished, exported as far as the trainer can."""
+    """All finalists that finished, exported if the trainer can do so."""
     if trainer.export is None:
         console.print(
             f"{final.settings.trainer} offers no export(config, trial_folder, folder, options): "
@@ -120,7 +120,7 @@ def _export_all(final: SweepFolder, trainer: Trainer, console: Console) -> list[
 
 
 def _export(final: SweepFolder, finalist: Finalist, trainer: Trainer) -> dict[str, Any]:
-    """Write one finalist to a folder of its own; what is known of it comes back."""
+    """Export one finalist to its own folder; returns the facts about it."""
     target, config = _export_folder(final, finalist.rank), finalist.trial.config
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
@@ -138,7 +138,7 @@ def _export(final: SweepFolder, finalist: Finalist, trainer: Trainer) -> dict[st
 
 
 def _trained_folder(final: SweepFolder, number: int) -> Path:
-    """The files of a training, from the bucket if that is where they are."""
+    """The files of a training, downloaded from the bucket if necessary."""
     folder, location = final.trial_folder(number), final.location
     if location is not None:
         try:
@@ -149,7 +149,7 @@ def _trained_folder(final: SweepFolder, number: int) -> Path:
 
 
 def _write_curve(file: Path, trained: Run) -> None:
-    """Every number that a training reported, a row per report."""
+    """Write the reported numbers of a training as CSV, one row per step."""
     # A restart reports again: the last report of a step counts.
     rows = {one.step: numbers_of(one.metrics) for one in trained.measurements}
     found = dict.fromkeys(name for row in rows.values() for name in row)
@@ -165,10 +165,10 @@ def _export_folder(final: SweepFolder, rank: int) -> Path:
 
 
 def _decider(searched: Sweep, final: Sweep, wish: Wish) -> str:
-    """What the best finalist is chosen by: ``means``, ``search`` or ``test``.
+    """Criterion of the best finalist: ``means``, ``search`` or ``test``.
 
-    Final trainings that are measured as the search was tell more than one value of the search. A
-    test set decides only if that is wished for.
+    Final trainings with the metric of the search are more informative than single values of the
+    search. A test set decides only on request.
     """
     if (final.metric, final.mode) == (searched.metric, searched.mode):
         return "means"
@@ -176,7 +176,7 @@ def _decider(searched: Sweep, final: Sweep, wish: Wish) -> str:
 
 
 def _pick(finalists: list[Finalist], final: Sweep, chosen_by: str) -> Finalist:
-    """The first of the search, or the one of the best mean over its final trainings."""
+    """The first finalist of the search, or the one with the best mean of its final trainings."""
     if chosen_by == "search":
         return finalists[0]
     objective = Objective(mode=final.mode)
@@ -184,7 +184,7 @@ def _pick(finalists: list[Finalist], final: Sweep, chosen_by: str) -> Finalist:
 
 
 def _facts(searched: SweepFolder, sweep: Sweep, console: Console) -> dict[str, Any]:
-    """What the card says beside the finalists themselves."""
+    """Facts for the card besides those of the finalists."""
     before = searched.settings
     return {
         "trainer": sweep.trainer,
@@ -208,7 +208,7 @@ def _write_best(
     finalists: list[Finalist],
     facts: Mapping[str, Any],
 ) -> None:
-    """Fill ``best/`` beside, then put it in its place when it is whole; in the bucket, too."""
+    """Write ``best.partial/``, rename it to ``best/``, and upload it to the bucket."""
     target, fresh = folder / BEST_FOLDER, folder / f"{BEST_FOLDER}.partial"
     shutil.rmtree(fresh, ignore_errors=True)
     shutil.copytree(_export_folder(final, best.rank), fresh)
