@@ -1,4 +1,4 @@
-"""Figures of rungs: all learning curves, and a table of what was seen at each rung."""
+"""Figures of rungs: learning curves, and a table of the rungs."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from nasbo.sweeps.spending import n_trained, n_whole
 WIDTH, HEIGHT = 1180.0, 400.0
 LEFT, RIGHT = 70.0, 24.0
 LOG_FROM = 5.0
-"""Values to be minimised that span more than this factor are on a logarithmic scale."""
+"""Range factor above which values to be minimised are on a log scale."""
 
 
 def draw_learning_curves(study: Study) -> Figure:
-    """A line per trial over the steps of its training, the rungs as vertical lines.
+    """One line per trial over training steps, with the rungs as vertical lines.
 
     Raises:
-        NoDataError: there are no rungs, or no trial has told a value yet.
+        NoDataError: there are no rungs, or no trial has reported a value yet.
     """
     rungs, drawn = _rungs(study), _drawn(study)
     if not drawn:
@@ -57,19 +57,19 @@ def _rungs(study: Study) -> Rungs:
 
 
 def _drawn(study: Study) -> dict[int, list[tuple[int, float]]]:
-    """The curve of each trial that is drawn, by its number."""
+    """Curve of each drawn trial, by its number."""
     found = {trial.id: clean_curve(trial.curve) for trial in study.history.suggested}
     return {number: curve for number, curve in found.items() if curve and number in study.drawn}
 
 
 def _in_order(study: Study, drawn: dict[int, list[tuple[int, float]]]) -> list[Trial]:
-    """The longest curves last, above the others."""
+    """Trials ordered by length of curve: the longest are drawn last, on top."""
     trials = [trial for trial in study.history.suggested if trial.id in drawn]
     return sorted(trials, key=lambda trial: (drawn[trial.id][-1][0], trial.id))
 
 
 def _rung_lines(rungs: Rungs, x: Scale, y: Scale) -> list[Shape]:
-    """A vertical line at each rung, dashed where it was dropped, with its step below."""
+    """A vertical line per rung, dashed if dropped, labelled with its step."""
     shapes: list[Shape] = []
     for step in dict.fromkeys((1, *rungs.steps)):
         is_dropped = step in rungs.dropped
@@ -85,7 +85,7 @@ def _rung_lines(rungs: Rungs, x: Scale, y: Scale) -> list[Shape]:
 def _curve(
     study: Study, trial: Trial, curve: list[tuple[int, float]], x: Scale, y: Scale
 ) -> list[Shape]:
-    """The line of a training, and a dot at each promotion."""
+    """The line of a training, with a dot at each promotion."""
     color, key, words = study.color(trial), key_of(trial), _words(study, trial)
     width, opacity = (2.0, 0.95) if trial.state == "finished" else (1.2, 0.5)
     points = [(x(step), y(value)) for step, value in curve]
@@ -97,13 +97,13 @@ def _curve(
 
 
 def _words(study: Study, trial: Trial) -> str:
-    """A trial for the pointer, with why it went on."""
+    """Tooltip of a trial, with the reasons of its promotions."""
     words = study.words(trial)
     return f"{words}\nwent on: {promotions_text(trial)}" if trial.first.reasons else words
 
 
 def list_rungs(study: Study) -> Figure:
-    """A row for each rung, as in ``nasbo status``.
+    """One row per rung, as in ``nasbo status``.
 
     Raises:
         NoDataError: there are no rungs.
@@ -123,7 +123,7 @@ def list_rungs(study: Study) -> Figure:
 
 
 def _saved(study: Study) -> str:
-    """How many steps full trainings of all configs would have taken beyond those used."""
+    """Steps that were saved compared with full trainings of all configs."""
     history = study.history
     used, whole = n_trained(trial.first for trial in history.suggested), n_whole(history)
     if not whole:
