@@ -1,4 +1,4 @@
-"""The verb nasbo bench carry: published cells come under the version of the present code."""
+"""Command nasbo bench carry: transfer of published cells to the present code."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def carry(file: Path | None, methods: str, problems: str, dry_run: bool, **setti
 
 
 def _replay(carrying: Carrying) -> None:
-    """Replay with a bar, and a line for each method and batch."""
+    """Replay with a progress bar, and a line for each method and batch."""
     click.echo(_estimate(carrying), err=True)
     with Course() as course:
 
@@ -119,7 +119,7 @@ def _replay(carrying: Carrying) -> None:
 
 
 def _estimate(carrying: Carrying) -> str:
-    """How long the replays take, by the seconds that the cells once took."""
+    """Duration of the replays, estimated from the recorded seconds of the cells."""
     waiting = [group for unit in carrying.units for group in unit]
     missing = [record for group in waiting for record in carrying.missing(group)]
     n_stored = 2 * sum(len(group.sample) for group in waiting) - len(missing)
@@ -131,7 +131,7 @@ def _estimate(carrying: Carrying) -> str:
 
 
 def _print_groups(groups: Iterable[Group]) -> None:
-    """A row per method, batch and outcome."""
+    """Print one row per method, batch and outcome."""
     from rich.table import Table
 
     rows: dict[tuple[object, ...], list[Group]] = {}

@@ -1,4 +1,4 @@
-"""Words about simulated clusters: nasbo bench cluster."""
+"""Command nasbo bench cluster: searches on simulated clusters."""
 
 from __future__ import annotations
 

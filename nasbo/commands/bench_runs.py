@@ -1,4 +1,4 @@
-"""Words about benchmarks of methods: nasbo bench, nasbo bench table, nasbo bench suites."""
+"""Commands for benchmarks of methods: nasbo bench, nasbo bench table, nasbo bench suites."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OWN_METHODS = "attnbo,gp,hierarchical,addtree,tpe-group,random"
 
 
 def bench_options(command: Any) -> Any:
-    """The options of ``nasbo bench`` itself."""
+    """Options of ``nasbo bench`` itself."""
     options = [
         click.option("--suite", help="A named benchmark; nasbo bench suites lists them."),
         click.option("--problems", metavar="A,B", help="See nasbo bench problems; or "
@@ -54,7 +54,7 @@ def bench_options(command: Any) -> Any:
 
 
 def run_benchmark(settings: dict[str, Any]) -> None:
-    """Run, write the tables, print the summary; exit code 1 where cells are missing."""
+    """Run, write the tables, print the summary; exit code 1 if cells are missing."""
     from nasbo.bench.plan import make_plan
     from nasbo.bench.run import Settings, run_plan
 
@@ -84,7 +84,7 @@ def run_benchmark(settings: dict[str, Any]) -> None:
 def _write_and_print(
     out: Path, methods: Sequence[str] = (), problems: Sequence[str] = (), as_json: bool = False
 ) -> None:
-    """Make the tables of a folder, over trials or by cost, and show their summary."""
+    """Write the tables of a folder, over trials or by cost, and print their summary."""
     from nasbo.bench.curves.write import is_by_cost, write_curve_tables
     from nasbo.bench.write import write_tables
 
@@ -95,7 +95,7 @@ def _write_and_print(
 
 
 def _print_costs(tables: list[dict[str, Any]], out: Path, as_json: bool) -> None:
-    """Mean regrets over all problems, for each protocol."""
+    """Print mean regrets over all problems, for each protocol."""
     if as_json:
         click.echo(json.dumps(tables, indent=1))
         return
@@ -118,7 +118,7 @@ def _print_costs(tables: list[dict[str, Any]], out: Path, as_json: bool) -> None
 
 
 def _print_crashes(crashes: dict[Any, str]) -> None:
-    """Each traceback once, below the cells that ended in it."""
+    """Print each traceback once, below the cells that ended with it."""
     for text in dict.fromkeys(crashes.values()):
         for cell, own in crashes.items():
             if own == text:
@@ -181,7 +181,7 @@ def _print_summary(table: dict[str, Any], out: Path, as_json: bool) -> None:
 
 
 class Course:
-    """A bar with the time that is left; on a pipe, a line now and then."""
+    """Progress bar with the time left; on a pipe, a line from time to time."""
 
     EVERY_S = 30.0
 
@@ -211,7 +211,7 @@ class Course:
         return self
 
     def update(self, state: Any) -> None:
-        """Show where a run stands."""
+        """Show the progress of a run."""
         n_done = state.n_run + len(state.crashes)
         words = f"cells ({state.n_cached} found" + (
             f", {len(state.crashes)} crashed)" if state.crashes else ")"

@@ -1,4 +1,4 @@
-"""Words about the speed of the shipped trainer: nasbo bench trainer."""
+"""Command nasbo bench trainer: speed of the shipped trainer."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def trainer(batch: int, rounds: int, recipe: str | None, names: tuple[str, ...])
 def _chosen(
     known: Sequence[Measured], recipe: str | None, names: Sequence[str]
 ) -> Sequence[Measured]:
-    """The networks of a recipe and of these names, all of them by default."""
+    """The networks of a recipe with given names; all by default."""
     fitting = [network for network in known if recipe in (None, network.recipe)]
     found = {network.name for network in fitting}
     if unknown := [name for name in names if name not in found]:
@@ -73,7 +73,7 @@ def _chosen(
 
 
 def _check(chosen: Sequence[Measured]) -> None:
-    """Data that are not there, and batches larger than they are, are said before the table."""
+    """Raise before the table for missing data, and for batches larger than the data."""
     from trainers.architecture import InvalidArchitecture
     from trainers.data import DataError, open_cifar10
     from trainers.forecast import check

@@ -1,4 +1,4 @@
-"""Words about benchmarks: nasbo bench and its parts."""
+"""Command group nasbo bench."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words about the data of the shipped trainers."""
+"""Commands for the data of the shipped trainers."""
 
 from __future__ import annotations
 

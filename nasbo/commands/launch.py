@@ -1,4 +1,4 @@
-"""Words about sweeps on a cluster: launch, stop, logs."""
+"""Commands for launched sweeps: launch, stop, logs."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ _OWN = ("folder", "pairs", "env", "values_file")
 
 
 def _words(ctx: click.Context, given: dict[str, Any]) -> tuple[str, ...]:
-    """The sweep's options as they were given, for the command that runs on the cluster."""
+    """The given options of the sweep, for the command on the cluster."""
     words: list[str] = []
     for parameter in ctx.command.params:
         value = given.get(parameter.name or "")

@@ -1,4 +1,4 @@
-"""Settings of a sweep as options of a command."""
+"""Settings of a sweep as command-line options."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ranked_by = click.option(
 
 
 def sweep_options(name: str) -> Callable[[F], F]:
-    """The options of a command, by its name; those left out come from the file or the defaults."""
+    """Options of a command, by its name; omitted ones come from the file or the defaults."""
 
     def decorate(command: F) -> F:
         for declared in reversed(taken_by(name)):

@@ -1,4 +1,4 @@
-"""Words about the problems of the benchmark: nasbo bench problems, nasbo bench tabulate."""
+"""Commands for benchmark problems: nasbo bench problems, nasbo bench tabulate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words about results: report, compare, grafana."""
+"""Commands for results: report, compare, grafana."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words about search spaces: show, check, sample."""
+"""Commands for search spaces: show, check, sample."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words about sweeps: methods, run, resume, finalize, status, best, why, export."""
+"""Commands for sweeps: methods, run, resume, finalize, status, best, why, export."""
 
 from __future__ import annotations
 
