@@ -1,7 +1,8 @@
-"""Trainers: a configuration and a session come in, reported metrics come out.
+"""Trainers: training of a configuration in a session that receives the metrics.
 
-This package knows neither the searcher nor the cluster. Public are the module `cifar10`, the face
-to use, and `load`, which gives back the network that `nasbo finalize` left in a folder.
+This package knows neither the search nor the cluster. Public are the module `cifar10`,
+which a sweep names as its trainer, and `load`, which loads the network that `nasbo
+finalize` wrote to a folder.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ __all__ = ["cifar10", "load"]
 
 
 def load(folder: Path | str) -> Classifier:
-    """The network of a folder such as `best/`, ready to classify pictures of pixels 0 to 255."""
+    """The network of a folder such as `best/`, which classifies images
+    with pixels from 0 to 255.
+    """
     from trainers import network  # torch is needed only from here on
 
     return network.load(folder)

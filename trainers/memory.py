@@ -1,7 +1,7 @@
-"""A configuration and a recipe come in, the bytes that its training takes come out.
+"""Memory of a training, predicted from its configuration and recipe.
 
-What the backward pass needs of the forward pass is most of it, and is known in closed form; see
-`trainers.cost.summary`, whose `activations` are numbers per picture.
+Most of it are the activations that the forward pass keeps for the backward pass, which are known in
+closed form: see `trainers.cost.summary`, whose `activations` are numbers per image.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from trainers.device import free_memory
 from trainers.recipe import Recipe
 
 COPIES = 3
-"""Of each weight: itself, its gradient, its momentum."""
+"""Each weight, its gradient and its momentum."""
 
 
 class PredictedOutOfMemory(MemoryError):  # noqa: N818, the name says what would happen
-    """The training would not fit into the memory of its device; nothing was launched."""
+    """The training would not fit into the memory of its device, and was not started."""
 
     cause = "oom"
 
@@ -29,13 +29,13 @@ class PredictedOutOfMemory(MemoryError):  # noqa: N818, the name says what would
 def predict_memory(
     config: Config, recipe: Recipe, batch: int, kind: torch.dtype, n_classes: int = 10
 ) -> int:
-    """Bytes for weights, optimiser and the activations of `batch` pictures.
+    """Bytes for weights, optimiser and the activations of `batch` images.
 
     Args:
         config: a configuration of the NAS space.
-        recipe: width, size of the pictures, whether weights are averaged.
-        batch: pictures that one process takes at once.
-        kind: of number that is computed with; weights are never smaller than float32.
+        recipe: width, size of the images, whether weights are averaged.
+        batch: images in a forward pass of one process.
+        kind: data type of the computation; weights are never smaller than float32.
         n_classes: of the data.
     """
     found = summary(config, recipe.width, n_classes, recipe.image_size)
@@ -58,10 +58,10 @@ def check_memory(
     kind: torch.dtype,
     n_classes: int = 10,
 ) -> int:
-    """The predicted bytes, if the device has them.
+    """The predicted bytes, if the device has that much free memory.
 
     Raises:
-        PredictedOutOfMemory: it does not; the message has both figures.
+        PredictedOutOfMemory: it has not; the message has both figures.
     """
     needed, free = predict_memory(config, recipe, batch, kind, n_classes), free_memory(device)
     if free is not None and needed > free:
