@@ -1,4 +1,4 @@
-"""What the README promises works as it is written there."""
+"""Claims and commands of the README."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands around a run: folders from elsewhere, sweeps that are done, words for the reader."""
+"""Start of a run: foreign folders, finished sweeps, messages."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ Runs = list[tuple[Sweep, int | None]]
 
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch) -> Runs:
-    """The settings and the totals of trials with which sweeps would run."""
+    """The settings and the numbers of trials of sweeps that would run."""
     seen: Runs = []
 
     def run(held: SweepFolder, sweep: Sweep, n_trials: int | None, display: Any) -> int:

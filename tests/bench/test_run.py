@@ -1,4 +1,4 @@
-"""Benchmarks over processes: results, crashes, what is run again and what is not."""
+"""Benchmarks in several processes: results, crashes, and which cells are run again."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_seeds_come_first_so_that_a_stopped_run_is_balanced() -> None:
 
 
 class Absent:
-    """A method of a package that nobody has."""
+    """A method of a package that is not installed."""
 
     def __init__(self, space: Any, seed: int = 0) -> None:
         import_optional("a_package_that_is_absent", "absent", "bench")

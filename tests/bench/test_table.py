@@ -1,4 +1,4 @@
-"""Tables against numbers worked out by hand."""
+"""Tables, against numbers that were computed by hand."""
 
 from __future__ import annotations
 
@@ -232,7 +232,7 @@ def test_comparison_is_scipys_test_with_a_direction() -> None:
     assert found.verdict == "ahead"
     assert compare(second, first).verdict == "behind"
     assert compare(first, first).verdict == "even"
-    # Many small losses, few large wins: the ranks, not the count, decide where it leans.
+    # Many small losses, few large wins: the direction is that of the ranks, not of the count.
     few = compare(np.array([0.0, 0.0, 0.01]), np.array([5.0, 6.0, 0.0]))
     assert few.lean == pytest.approx((2 + 3 - 1) / 6)
 
@@ -342,7 +342,7 @@ def test_regrets_do_not_depend_on_the_methods_that_are_shown(tmp_path: Path) -> 
     assert table["methods"] == [A, "gp"]
     assert table["problems"]["p"]["reference"] == "random at the end"
     assert table["regret"]["p"] == {m: whole["regret"]["p"][m] for m in (A, "gp")}
-    write_plan(tmp_path, [A, "gp"])  # what is not of the plan is no measure
+    write_plan(tmp_path, [A, "gp"])  # cells outside of the plan are not used
     assert make_table(load_results(tmp_path))["problems"]["p"]["best"] == 2.0
     for choice in ({"methods": ["gpp"]}, {"problems": ["r"]}):
         with pytest.raises(NasboError, match=rf"must be one of .* in {tmp_path}, got '(gpp|r)'"):

@@ -1,4 +1,4 @@
-"""``nasbo launch --dry-run`` says exactly what it would do, and refuses what cannot be."""
+"""Output of ``nasbo launch --dry-run``, and refused launches."""
 
 from __future__ import annotations
 
