@@ -14,8 +14,8 @@ class Scope(Enum):
     """What a setting affects, and so whether it may change when a sweep is resumed."""
 
     SWEEP = "another value is another sweep"
-    RUN = "the machines of a run and the patience with them: each run may have its own"
-    CHECKED_APART = "where a sweep is and how long: it may be another, by rules of its own"
+    RUN = "the resources and retries of a run: may differ between runs"
+    CHECKED_APART = "the folder and length of a sweep: may change, with separate checks"
 
 
 @dataclass(frozen=True)

@@ -51,91 +51,92 @@ class Sweep:
 
     # fmt: off
     space: str = setting(
-        MISSING, kinds.TEXT, "File, or name of a shipped one.",
+        MISSING, kinds.TEXT, "Space file, or name of a shipped space.",
         takers=(), scope=Scope.CHECKED_APART)
-    trainer: str = setting(MISSING, kinds.TEXT, "module:function, importable or in this folder.")
-    method: str = setting("attnbo", kinds.TEXT, "See nasbo methods. [default: {default}]")
+    trainer: str = setting(MISSING, kinds.TEXT, "Trainer: module:function, importable or here.")
+    method: str = setting("attnbo", kinds.TEXT, "Search method. [default: {default}]")
     method_options: dict[str, Any] = setting(
-        dict, kinds.KEYWORDS, "For the method; added to the sweep file's, key by key.",
+        dict, kinds.KEYWORDS, "Option of the method; merged with the sweep file's.",
         flags=("-m", "--method-option"), owner="method")
     trainer_options: dict[str, Any] = setting(
         dict, kinds.OPTIONS,
-        "For the trainer, e.g. recipe=proxy; added to the sweep file's, key by key.",
+        "Option of the trainer, e.g. recipe=proxy; merged with the sweep file's.",
         flags=("-o", "--option"), owner="trainer")
     trials: int = setting(
-        40, count(1), "Configs in all. [default: {default}]",
+        40, count(1), "Total number of trials. [default: {default}]",
         takers=("run", "resume"), scope=Scope.CHECKED_APART)
     slots: int | str = setting(
         "auto", kinds.SLOTS,
-        "Trials at once, or auto: what the cluster holds. [default: {default}]",
+        "Concurrent trials; auto: as many as fit on the cluster. [default: {default}]",
         takers=_ALL, scope=Scope.RUN)
     schedule: str = setting(
         "round", choice("round", "async"),
-        "round: one config per subspace, then wait; async: refill at once.")
+        "round: one config per subspace, then wait; async: refill free slots at once.")
     batch: int | None = setting(None, count(1), "Configs per round; 1 is sequential.")
-    share: float = setting(1.0, kinds.SHARE, "Part of a round to wait for. [default: {default}]")
-    deadline_s: float | None = setting(None, kinds.SECONDS, "Seconds to wait for a round.")
-    metric: str | None = setting(None, kinds.TEXT, "Which of the trainer's results to optimise.")
-    mode: Mode = setting("min", choice("min", "max"), "[default: the trainer's own, else min]")
+    share: float = setting(1.0, kinds.SHARE, "Share of a round to wait for. [default: {default}]")
+    deadline_s: float | None = setting(None, kinds.SECONDS, "Longest wait for a round, in seconds.")
+    metric: str | None = setting(None, kinds.TEXT, "Metric of the trainer to optimise.")
+    mode: Mode = setting("min", choice("min", "max"), "[default: the trainer's, else min]")
     cpus_per_trial: float = setting(
-        1, kinds.AMOUNT, "[default: {default}]", takers=_ALL, scope=Scope.RUN, resource="CPU")
+        1, kinds.AMOUNT, "CPUs per trial. [default: {default}]", takers=_ALL,
+        scope=Scope.RUN, resource="CPU")
     gpus_per_trial: float = setting(
-        0, kinds.GPUS, "1, a share such as 0.5, or several. [default: {default}]",
+        0, kinds.GPUS, "GPUs per trial; may be a fraction such as 0.5. [default: {default}]",
         takers=_ALL, scope=Scope.RUN, resource="GPU")
     resources: dict[str, float] = setting(
         dict, pairs(_AMOUNTS, metavar="NAME=AMOUNT"),
-        "Of Ray's own, e.g. spot=0.001: only nodes that offer it; added to the sweep file's, key "
-        "by key.", flags=("--resource",), scope=Scope.RUN)
+        "Custom Ray resource per trial, e.g. spot=0.001, which only some nodes have; merged with "
+        "the sweep file's.", flags=("--resource",), scope=Scope.RUN)
     max_failures: int = setting(
         2, count(0), "Retries of a trial that crashes. [default: {default}]", scope=Scope.RUN)
     max_failures_in_a_row: int = setting(
-        20, count(1), "Then the sweep stops. [default: {default}]", scope=Scope.RUN)
+        20, count(1), "Consecutive failures that stop it. [default: {default}]", scope=Scope.RUN)
     report_timeout_s: float | None = setting(
-        None, kinds.TIMEOUT, "End and retry a trial that is silent for so long. [default: never]",
+        None, kinds.TIMEOUT, "Retry a trial after this time without a report. [default: never]",
         takers=("run", "finalize"), scope=Scope.RUN)
     keep_checkpoints: int = setting(
-        3, count(0), "Of how many best trials. [default: {default}]", scope=Scope.RUN)
+        3, count(0), "Best trials with kept checkpoints. [default: {default}]", scope=Scope.RUN)
     constraints: list[str] = setting(
         list, kinds.LIMITS,
-        "About any number of the trainer's summary, e.g. 'parameters<=2e6'; added to the sweep "
-        "file's.", flags=("--constraint",))
+        "Limit on a number of the trainer's summary, e.g. 'parameters<=2e6'; added to those of "
+        "the sweep file.", flags=("--constraint",))
     repeats: int = setting(
         0, count(0, is_told=True),
-        "Train the best configs so many more times, with other seeds, outside the trials; they "
-        "count with their mean. [default: {default}]", takers=("run", "resume"))
+        "Additional trainings of each of the best configs, with other seeds, beyond --trials; "
+        "such configs are ranked by their mean. [default: {default}]", takers=("run", "resume"))
     repeat_top: int = setting(
-        3, count(1, is_told=True), "How many best configs. [default: 3]", takers=("run", "resume"))
+        3, count(1, is_told=True), "Best configs to repeat. [default: 3]", takers=("run", "resume"))
     rungs: str | list[int] = setting(
         "off", kinds.RUNGS,
-        "Train every config to the first of these steps, and only the best further: auto is a "
-        "27th, a 9th, a third and the whole of a training. The trials are then full trainings' "
-        "worth. [default: {default}]")
+        "Steps of successive halving, such as 4,11,33,100: only the best configs are trained to "
+        "the next one. auto: 1/27, 1/9, 1/3 and all of a training. --trials then counts full "
+        "trainings. [default: {default}]")
     eta: int = setting(
-        3, count(2, is_told=True), "With rungs, one in so many goes on. [default: {default}]")
+        3, count(2, is_told=True), "With rungs: one in this many is promoted. [default: {default}]")
     keep_paused: int = setting(
         64, count(0),
-        "With rungs: of how many paused trials checkpoints are kept; the others can only begin "
-        "again. [default: {default}]", scope=Scope.RUN)
+        "With rungs: number of paused trials whose checkpoints are kept; the others can only be "
+        "trained from the start. [default: {default}]", scope=Scope.RUN)
     time_limit_s: float | None = setting(
-        None, kinds.DURATION, "Of this run, e.g. 90s, 30m, 12h.", takers=_ALL, scope=Scope.RUN)
+        None, kinds.DURATION, "For this run, e.g. 90s, 30m, 12h.", takers=_ALL, scope=Scope.RUN)
     stop_at: float | None = setting(
         None, kinds.NUMBER,
-        "End when this value is reached; under noise, when it is expected of the best trial: a "
-        "lucky value ends nothing.")
-    warm_start: str | None = setting(None, kinds.FOLDER, "Learn from another sweep's results.")
+        "Stop when this value is reached; under noise, when the estimate of the best trial "
+        "reaches it.")
+    warm_start: str | None = setting(None, kinds.FOLDER, "Folder of a past sweep to learn from.")
     address: str | None = setting(
         None, kinds.TEXT,
-        "Of a Ray cluster, or local: this machine, where a new sweep runs by default.",
+        "Address of a Ray cluster, or local for this machine, the default of a new sweep.",
         takers=_ALL, scope=Scope.CHECKED_APART)
-    seed: int = setting(0, kinds.SEED, "")
+    seed: int = setting(0, kinds.SEED, "Seed of the search.")
     storage_path: str | None = setting(
         None, kinds.TEXT,
-        "Where a folder is made if none is named: a path that all nodes share, or a URL.",
+        "Parent of folders that are not named: a path that all nodes share, or a URL.",
         takers=(), scope=Scope.CHECKED_APART)
     working_folder: str = setting(
-        "", kinds.TEXT, "Where the trainer lies.", takers=(), scope=Scope.CHECKED_APART)
+        "", kinds.TEXT, "Folder of the trainer's module.", takers=(), scope=Scope.CHECKED_APART)
     provenance: dict[str, Any] = setting(
-        dict, kinds.MAPPING, "The trainer's words on its data.",
+        dict, kinds.MAPPING, "The trainer's description of its data.",
         takers=(), scope=Scope.CHECKED_APART)
     # fmt: on
 
