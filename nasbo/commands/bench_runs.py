@@ -21,31 +21,31 @@ def bench_options(command: Any) -> Any:
     options = [
         click.option("--suite", help="A named benchmark; nasbo bench suites lists them."),
         click.option("--problems", metavar="A,B", help="See nasbo bench problems; or "
-                     "module:function for a problem of your own."),
+                     "module:function for a user-defined problem."),
         click.option("--methods", metavar="A,B", help="The first is compared with the others. "
-                     "With options and a batch of its own: 'attnbo[attention=off]@4'; "
+                     "Options and batch size: 'attnbo[attention=off]@4'; "
                      f"@subspaces is one config per subspace. [default: {_OWN_METHODS}]"),
         click.option("--seeds", type=click.IntRange(1), help="[default: 10]"),
-        click.option("--trials", type=click.IntRange(1), help="After the initial design; in the "
-                     "suite curves full trainings' worth in all. [default: 80; 20]"),
+        click.option("--trials", type=click.IntRange(1), help="Trials after the initial design; "
+                     "in the suite curves total full trainings. [default: 80; 20]"),
         click.option("--batch", type=click.IntRange(1), help="Configs per suggestion. "
                      "[default: 1]"),
         click.option("--design", type=click.IntRange(2), help="Size of the initial design. "
                      "[default: two per subspace, as in the AttnBO paper]"),
-        click.option("--workers", type=click.IntRange(1), help="Of the suite curves, the part "
-                     "with so many workers only."),
+        click.option("--workers", type=click.IntRange(1), help="In the suite curves, only the "
+                     "searches with this number of workers."),
         click.option("--out", type=click.Path(path_type=Path), help="Folder of the results; a "
-                     "second run finishes what is missing; the tables show what it asked for. "
+                     "second run completes missing cells; tables show the requested ones. "
                      "[default: runs/bench-SUITE]"),
         click.option("--jobs", default=2, show_default=True, type=click.IntRange(1),
-                     help="Processes at a time, one thread each."),
-        click.option("--skip-missing", is_flag=True, help="Leave out methods whose package is "
-                     "missing, and say so in the table, instead of refusing."),
+                     help="Concurrent processes, one thread each."),
+        click.option("--skip-missing", is_flag=True, help="Skip methods whose package is "
+                     "missing, with a note in the table, instead of an error."),
         click.option("--fresh", is_flag=True, help="Run finished cells again."),
         click.option("--any-version", is_flag=True, help="Keep cells of earlier versions of a "
-                     "method's code; the table says so."),
-        click.option("--published", is_flag=True, help="Begin with the cells that come with "
-                     "nasbo, so that only what they lack is run."),
+                     "method's code, with a note in the table."),
+        click.option("--published", is_flag=True, help="Use the cells that are shipped with "
+                     "nasbo, and run only the missing ones."),
         click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON."),
     ]  # fmt: skip
     for option in reversed(options):

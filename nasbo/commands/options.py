@@ -19,8 +19,8 @@ ranked_by = click.option(
     default="estimate",
     show_default=True,
     type=click.Choice(["estimate", "observed"]),
-    help="What trials are ranked by: what is expected of them where the method has found noise, "
-    "or the observed values alone.",
+    help="Ranking of trials: by estimates of noise-free values, if the method has found noise, "
+    "or by observed values.",
 )
 
 
