@@ -118,7 +118,7 @@ def _more_trials(folder: Path, named: int | None, console: Console) -> int | Non
     """A new total of trials if it is given and above that of the folder, else ``None``."""
     held = SweepFolder(folder)
     if named is not None and named < held.budget:
-        told = f"{held.name}: goes on to its {held.budget} trials; trials = {named} takes none away"
+        told = f"{held.name}: continues to its {held.budget} trials; trials = {named} removes none"
         console.print(told, highlight=False, soft_wrap=True)
     return named if named is not None and named > held.budget else None
 
@@ -236,7 +236,7 @@ def _check_trainer(held: SweepFolder) -> None:
     except SweepError as error:
         raise SweepError(
             f"{error}; {held.name} names the trainer {held.settings.trainer}: "
-            "resume where that module lies"
+            "resume in the folder of that module"
         ) from error
 
 
@@ -291,7 +291,7 @@ def run_in_words(held: SweepFolder, sweep: Sweep, n_trials: int | None, display:
     if history.is_exhausted and room(history, budget) > 0:
         console.print(f"the space has no more than these {history.n_suggested} configs")
     if outcome.state == "failed" and not _has_result(history):
-        told = f"mend it and continue with nasbo resume, or remove {held.name} and begin again"
+        told = f"fix it and continue with nasbo resume, or remove {held.name} and start again"
         console.print(told, highlight=False, soft_wrap=True)
     elif outcome.state != "finished":
         console.print(f"continue with: nasbo resume {held.name}", highlight=False)

@@ -72,7 +72,9 @@ def finalize(folder: Path, wish: Wish, console: Console) -> int:
             prepare_data(sweep, console)
         code = run_in_words(final, sweep, None, Display(console))
         if not is_complete(final.refresh().history, len(chosen)):
-            console.print(f"not done yet; go on by: {wish.command(searched.name)}", soft_wrap=True)
+            console.print(
+                f"not finished; continue with: {wish.command(searched.name)}", soft_wrap=True
+            )
             return code or EXIT_CODES["interrupted"]
     finalists = _export_all(final, trainer, console)
     chosen_by = _decider(searched.settings, planned, wish)

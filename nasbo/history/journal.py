@@ -144,7 +144,7 @@ class JournalFollower:
         self._size, self._crc, self._n_lines = 0, 0, 0
 
     def read(self) -> tuple[list[Event], bool]:
-        """The events since the last call, and whether the file was started anew in between.
+        """The events since the last call, and whether the file was rewritten in between.
 
         An incomplete line or transaction is returned by a later call.
 

@@ -158,7 +158,7 @@ def manifests(order: Order) -> list[dict[str, Any]]:
         )
     if not is_url(order.folder) and not order.folder.startswith(f"{values['mount_path']}/"):
         raise SweepError(
-            f"--dir must be a URL, or lie below mount_path ({values['mount_path']}), which the "
+            f"--dir must be a URL, or be below mount_path ({values['mount_path']}), which the "
             f"claim {values['volume_claim']!r} brings to every pod; got {order.folder}"
         )
     job = fill_manifest("rayjob.yaml", {**values, **_derived(order)})

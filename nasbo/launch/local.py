@@ -60,7 +60,7 @@ class LocalLauncher:
                 start_new_session=True,
             )
         if not _has_begun(process, _journal(order.folder)):
-            tell(f"process {process.pid} has not begun to write after {START_S:.0f} s")
+            tell(f"process {process.pid} has written nothing after {START_S:.0f} s")
         if process.poll():
             said = log.read_bytes()[n_before:].decode(errors="replace").strip().splitlines()
             last = "".join(said[-1:])

@@ -135,7 +135,7 @@ def _inside(path: Path, working_dir: Path, asked: str) -> str:
     if path.parent == SHIPPED.resolve():
         return path.stem
     raise SweepError(
-        f"{asked}: {path} must lie in the working directory {working_dir}, "
+        f"{asked}: {path} must be in the working directory {working_dir}, "
         "which is what the cluster gets"
     )
 

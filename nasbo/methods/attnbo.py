@@ -38,7 +38,7 @@ PATIENCE = 4
 """With ``places="promise"``, a subspace that had none of the last ``PATIENCE * n_subspaces`` trials
 is guaranteed one. This is as many trials as four rounds of one config per subspace."""
 DOUBT = 0.5
-"""Probability of exploring with an inflated standard deviation once no candidate promises an
+"""Probability of exploring with an inflated standard deviation once no config promises an
 improvement. This and ``WIDER`` were chosen on the tuning half of the benchmark and on instances of
 `share` and `noshare` with other seeds."""
 WIDER = (2.0, 4.0, 8.0, 16.0)

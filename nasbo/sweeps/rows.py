@@ -14,7 +14,7 @@ repeat_of, twin    the trial whose config it repeats, or whose result it took ov
 step               of the last report
 attempts           how often it was begun
 seconds            of all attempts that have ended; ``seconds_by_attempt`` of each
-message            why it failed or was begun again
+message            why it failed or was retried
 predicted          what the surrogate predicted; ``predicted_low`` and ``predicted_high`` are one
                    standard deviation away
 estimate           of the noise-free value, where the method has found noise and the trial may be

@@ -58,7 +58,7 @@ def _resolve(address: str) -> str:
     except (ConnectionError, ValueError) as error:
         raise ClusterError(f"no Ray at {address}: {error}") from error
     if head is None:
-        raise ClusterError(f"no Ray at {address}: RAY_ADDRESS says local")
+        raise ClusterError(f"no Ray at {address}: RAY_ADDRESS is local")
     return str(head)
 
 
@@ -70,7 +70,7 @@ def _await(head: str, address: str) -> None:
             socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE_S).close()
         except (OSError, OverflowError, ValueError) as error:  # the port may be invalid
             if time.monotonic() + PAUSE_S > deadline:
-                raise ClusterError(f"no Ray at {address}: nobody answers: {error}") from error
+                raise ClusterError(f"no Ray at {address}: no answer: {error}") from error
             time.sleep(PAUSE_S)
         else:
             return

@@ -33,7 +33,7 @@ def open_jobs(address: str) -> Jobs:
         raise ClusterError(
             f"no Ray jobs at {address}: {first.rstrip('.')}. The dashboard listens on its head's "
             f"loopback: ssh -N -L {port}:127.0.0.1:{port} HEAD, then --on http://127.0.0.1:{port}; "
-            f"the token of the cluster must lie in {token_file()}"
+            f"the token of the cluster must be in {token_file()}"
         ) from error
 
 
@@ -51,7 +51,7 @@ class Jobs:
         except (RayError, RuntimeError, ValueError) as error:
             words = str(error).rstrip(".")
             if "No available agent" in words:
-                words += " (if that stays so, another Ray on the head holds the port of its agent)"
+                words += " (if this persists, another Ray on the head uses the port of its agent)"
             raise SweepError(f"the job was refused: {words}") from error
 
     def status(self, job_id: str) -> str:

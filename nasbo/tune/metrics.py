@@ -35,8 +35,8 @@ DESCRIPTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "nasbo_epochs": ("steps that were trained", ()),
     "nasbo_rung_trials": ("trials at each rung, by what became of them", ("rung", "state")),
     "nasbo_round": ("rounds that have been decided after the design", ()),
-    "nasbo_suggest_seconds": ("what the last decision took", ()),
-    "nasbo_fit_seconds": ("what the last fit of the surrogate took, as a part of that", ()),
+    "nasbo_suggest_seconds": ("duration of the last decision", ()),
+    "nasbo_fit_seconds": ("duration of the last fit of the surrogate, as a part of that", ()),
     "nasbo_fallbacks": ("configs that were drawn at random because a decision failed", ()),
     "nasbo_slots": ("trials that can run at once", ()),
     "nasbo_worker_busy_ratio": ("running trials by slots", ()),
@@ -44,7 +44,7 @@ DESCRIPTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "nasbo_subspace_best": ("best value so far by subspace", ("subspace",)),
     "nasbo_subspace_trials": ("trials so far by subspace", ("subspace",)),
     "nasbo_failures": ("failed trials by cause", ("cause",)),
-    "nasbo_retries": ("times that trials were begun again, by cause", ("cause",)),
+    "nasbo_retries": ("retries of trials, by cause", ("cause",)),
 }
 """Description and labels (besides ``sweep``) of each metric, by name."""
 RETRIED = tuple(str(ending) for ending in Ending if ending.value.again != "never")

@@ -55,7 +55,7 @@ class Board:
         try:
             ray.get(self._actor.post.remote(trial_id, verdict), timeout=PATIENCE_S)
         except ray.exceptions.RayError as error:
-            logger.warning("trial %s goes on, the board cannot be reached: %s", trial_id, error)
+            logger.warning("trial %s continues, the board cannot be reached: %s", trial_id, error)
 
     def take(self, trial_id: str) -> Verdict:
         """The verdict on a trial's report."""

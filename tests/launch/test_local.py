@@ -150,7 +150,7 @@ def test_a_driver_that_takes_long_is_said(home: Path, monkeypatch: pytest.Monkey
     launcher, said = LocalLauncher(), []
     record = launcher.submit(scripted(home, "import time; time.sleep(60)"), said.append)
     launcher.stop(record)
-    assert "has not begun to write after 0 s" in said[0]
+    assert "has written nothing after 0 s" in said[0]
 
 
 def test_a_sweep_that_was_resumed_by_hand_is_found_after_its_launch(

@@ -111,7 +111,7 @@ def test_a_driver_that_asks_for_a_token_suits_no_cluster_without(
 def test_where_nobody_answers(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(door, "PATIENCE_S", 0.5)
     with (
-        pytest.raises(ClusterError, match=f"no Ray at {address}: nobody answers: "),
+        pytest.raises(ClusterError, match=f"no Ray at {address}: no answer: "),
         door.opened(address),
     ):
         pass

@@ -32,7 +32,7 @@ def test_a_sweep_ends_with_its_best_network(tmp_path: Path) -> None:
     wish = Wish(top=2, recipe="short", seeds=2)
     hurried = replace(wish, settings={"time_limit_s": 1e-3})
     assert finalize(folder, hurried, console) == 1
-    assert "go on by: nasbo finalize" in words(console)
+    assert "continue with: nasbo finalize" in words(console)
     assert not (folder / BEST_FOLDER).exists()
     assert finalize(folder, wish, console) == 0
     assert status(SweepFolder(folder / FINAL_FOLDER))["state"] == "finished"

@@ -65,5 +65,5 @@ def test_a_head_without_agent_names_the_likely_cause() -> None:
             raise RuntimeError("status code 500: No available agent to submit job, try later.")
 
     client: Any = Client()
-    with pytest.raises(SweepError, match=r"refused: .* try later \(if that stays so, another Ray"):
+    with pytest.raises(SweepError, match=r"refused: .* try later \(if this persists, another Ray"):
         jobs.Jobs(client).submit({})
