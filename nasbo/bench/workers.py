@@ -6,6 +6,7 @@ import logging
 import multiprocessing
 import os
 import signal
+import threading
 import traceback
 import warnings
 from collections import deque
@@ -110,6 +111,7 @@ def _serve(function: Callable[[Any], Any], connection: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
     warnings.simplefilter("ignore")  # of the packages that are compared: not ours to mend
     logging.getLogger("nasbo").setLevel(logging.ERROR)  # fallbacks are counted in the results
+    threading.Thread(target=_leave_with_the_parent, daemon=True).start()
     while True:
         try:
             task = connection.recv()
@@ -123,6 +125,14 @@ def _serve(function: Callable[[Any], Any], connection: Connection) -> None:
             connection.send(answer)
         except ConnectionError:  # the parent is gone
             return
+
+
+def _leave_with_the_parent() -> None:
+    """End this process when its parent was killed: a task may take a long time."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 @contextmanager
