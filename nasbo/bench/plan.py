@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from nasbo.bench.cell import Cell, Protocol
-from nasbo.bench.curves.cell import CurveCell, CurveProtocol, check_curve_method
+from nasbo.bench.curves.cell import CurveCell, CurveProtocol, check_curve_method, check_package
 from nasbo.bench.curves.ledger import curve_of
 from nasbo.bench.lookup import find_problem
 from nasbo.bench.problem import Problem
@@ -126,7 +126,7 @@ def _missing(labels: Sequence[str], problems: Mapping[str, Problem]) -> dict[str
     for label in dict.fromkeys(labels):
         spec = parse_method(label)
         try:
-            spec.make(space)
+            check_package(spec, space)
         except NasboError as error:
             if not is_missing_package(error):
                 raise

@@ -56,8 +56,11 @@ CURVE_METHODS = (
     "attnbo+rungs", "attnbo", "attnbo+asha", "random", "random+rungs", "random+asha",
     "random+screen", "tpe", "tpe+rungs", "tpe+asha",
 )  # fmt: skip
-CURVE_PEERS = ("optuna+sh", "smac+mf")
-"""Run by their own packages, on one worker."""
+CURVE_PEERS = ("optuna+sh",)
+SLOW_CURVE_PEERS = ("smac+mf", "dehb+hb")
+"""Both are run by their own packages, on one worker."""
+CURVES_OF_16 = ("taskset_gru128", "mlp_epochs_steel", "mlp_epochs_steel_noisy")
+CURVES_OF_64 = ("taskset_gru128", "mlp_epochs_steel")
 
 
 @dataclass(frozen=True)
@@ -141,12 +144,13 @@ SUITES: dict[str, Suite] = {
         (Part(NOISY, NOISY_METHODS, 5),),
     ),
     "curves": Suite(
-        "regret by cost, where trials can be trained in part: 18 problems × 5 seeds, 1 worker; "
-        "then 16 and 64 workers × 3 seeds",
+        "regret by cost, where trials can be trained in part: 18 problems × 5 seeds, 1 worker "
+        "(3 seeds of SMAC and DEHB); then 3 on 16 and 2 on 64 workers × 3 seeds",
         (
             Part(CURVES, (*CURVE_METHODS, *CURVE_PEERS), 5, CurveProtocol()),
-            Part(CURVES, CURVE_METHODS, 3, CurveProtocol(40, workers=16)),
-            Part(CURVES, CURVE_METHODS, 3, CurveProtocol(80, workers=64)),
+            Part(CURVES, SLOW_CURVE_PEERS, 3, CurveProtocol()),
+            Part(CURVES_OF_16, CURVE_METHODS, 3, CurveProtocol(40, workers=16)),
+            Part(CURVES_OF_64, CURVE_METHODS, 3, CurveProtocol(100, workers=64)),
         ),
     ),
     "casmopolitan": Suite(
@@ -204,7 +208,7 @@ def suite_parts(name: str, changes: Changes) -> list[Part]:
 def _with_workers(name: str, workers: int) -> tuple[Part, ...]:
     """The parts of a suite by cost with a given number of workers."""
     parts, protocols = SUITES[name].parts, [part.protocol for part in SUITES[name].parts]
-    known = [one.workers for one in protocols if isinstance(one, CurveProtocol)]
+    known = dict.fromkeys(one.workers for one in protocols if isinstance(one, CurveProtocol))
     if workers not in known:
         listed = ", ".join(map(str, known)) or "none: its trials are not trained in part"
         raise NasboError(f"workers of suite {name!r} must be one of {listed}; got {workers}")

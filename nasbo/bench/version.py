@@ -45,7 +45,9 @@ CURVE_MODULES = (
     "nasbo.bench.cell",
     "nasbo.bench.curves.cell",
     "nasbo.bench.curves.clock",
+    "nasbo.bench.curves.dehb_search",
     "nasbo.bench.curves.ledger",
+    "nasbo.bench.curves.members",
     "nasbo.bench.curves.optuna_halving",
     "nasbo.bench.curves.smac_fidelity",
     "nasbo.bench.curves.stopping",
@@ -75,7 +77,8 @@ def method_version(spec: MethodSpec) -> str:
 
 def curve_version(spec: MethodSpec) -> str:
     """Version of a method that trains in part: includes the code of rungs and budgets."""
-    return f"{method_version(spec)} curves {modules_hash(CURVE_MODULES)}"
+    own = f" DEHB {_installed('DEHB')}" if spec.name == "dehb" else ""
+    return f"{method_version(spec)}{own} curves {modules_hash(CURVE_MODULES)}"
 
 
 def method_module(method: str) -> str:

@@ -6,6 +6,7 @@ import logging
 import multiprocessing
 import os
 import signal
+import threading
 import traceback
 import warnings
 from collections import deque
@@ -110,6 +111,7 @@ def _serve(function: Callable[[Any], Any], connection: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles interrupts
     warnings.simplefilter("ignore")  # from the compared packages, not ours to fix
     logging.getLogger("nasbo").setLevel(logging.ERROR)  # fallbacks are counted in the results
+    threading.Thread(target=_leave_with_the_parent, daemon=True).start()
     while True:
         try:
             task = connection.recv()
@@ -123,6 +125,14 @@ def _serve(function: Callable[[Any], Any], connection: Connection) -> None:
             connection.send(answer)
         except ConnectionError:  # the parent is gone
             return
+
+
+def _leave_with_the_parent() -> None:
+    """End this process if its parent is killed, since a task may take long."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 @contextmanager

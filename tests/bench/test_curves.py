@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -198,6 +199,15 @@ def test_methods_that_cannot_be_run_by_cost_are_refused(
 ) -> None:
     with pytest.raises(NasboError, match=told):
         check_curve_method(parse_method(label), CurveProtocol(5, workers))
+
+
+def test_a_missing_package_is_named_before_anything_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "dehb", None)
+    with pytest.raises(NasboError, match=r"'dehb\+hb' needs the package 'DEHB': pip install"):
+        make_plan([Part((CURVED,), ("random", "dehb+hb"), 1, SMALL)])
+    plan = make_plan([Part((CURVED,), ("random", "dehb+hb"), 1, SMALL)], skip_missing=True)
+    assert [cell.method for cell in plan.cells] == ["random"]
+    assert list(plan.left_out) == ["dehb+hb"]
 
 
 def test_plans_refuse_what_does_not_fit() -> None:

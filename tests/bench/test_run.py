@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +36,46 @@ def test_workers_survive_exceptions_and_deaths() -> None:
     }  # fmt: skip
     assert "ValueError: two is not wanted" in found[2].error
     assert found[3].error == "the process died (exit code 3)"
+
+
+def test_workers_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
+    file = tmp_path / "pid"
+    script = (
+        "from nasbo.bench.workers import run_tasks\n"
+        "from tests.bench.test_run import note_and_wait\n"
+        "if __name__ == '__main__':\n"
+        f"    list(run_tasks(note_and_wait, [{str(file)!r}], 1))\n"
+    )
+    main = tmp_path / "main.py"
+    main.write_text(script)
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+    parent = subprocess.Popen([sys.executable, str(main)], env=env)
+    deadline = time.monotonic() + 120
+    while not (file.exists() and file.read_text()):
+        assert parent.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    worker = int(file.read_text())
+    parent.kill()
+    parent.wait()
+    while _is_running(worker):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def note_and_wait(file: str) -> None:
+    """Task that writes its process id, and takes long."""
+    Path(file).write_text(str(os.getpid()))
+    time.sleep(600)
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    # A dead process is a zombie until its new parent reaps it.
+    return "(zombie)" not in Path(f"/proc/{pid}/status").read_text()
 
 
 def test_workers_have_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,16 +43,24 @@ def test_suites_have_what_they_promise() -> None:
 
 def test_the_suite_by_cost_has_one_worker_and_many() -> None:
     parts = SUITES["curves"].parts
+    one, slow, many, most = parts
     assert [(part.seeds, part.protocol) for part in parts] == [
-        (5, CurveProtocol(20, 1)), (3, CurveProtocol(40, 16)), (3, CurveProtocol(80, 64)),
-    ]  # fmt: skip
-    for part in parts:
+        (5, CurveProtocol(20, 1)),
+        (3, CurveProtocol(20, 1)),
+        (3, CurveProtocol(40, 16)),
+        (3, CurveProtocol(100, 64)),
+    ]
+    for part in (one, slow):
         groups = {PROBLEMS[name].group for name in part.problems}
         assert groups == {"curves", "curves_noisy", "curves_lying"}
         halves = [PROBLEMS[name].half for name in part.problems]
         assert halves.count("tuning") == halves.count("held-out")
-    assert "optuna+sh" in parts[0].methods
-    assert "optuna+sh" not in parts[1].methods
+    assert len(many.problems) == 3
+    assert set(most.problems) < set(many.problems) < set(one.problems)
+    assert {PROBLEMS[name].half for name in many.problems} == {"held-out"}
+    assert slow.methods == ("smac+mf", "dehb+hb")
+    assert "optuna+sh" in one.methods
+    assert not {"optuna+sh", *slow.methods} & set(many.methods)
 
 
 def test_workers_pick_a_part_and_trials_are_its_budget() -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from nasbo.bench.cell import Record
 from nasbo.bench.curves.clock import ROUNDS, RULES, ClockedSearch
+from nasbo.bench.curves.dehb_search import DehbSearch, import_dehb
 from nasbo.bench.curves.ledger import Ledger, curve_of
 from nasbo.bench.curves.optuna_halving import OptunaSearch
 from nasbo.bench.curves.smac_fidelity import SmacSearch
@@ -20,6 +21,7 @@ from nasbo.bench.spec import MethodSpec, parse_method
 from nasbo.bench.version import curve_version
 from nasbo.errors import NasboError
 from nasbo.methods.base import design_size
+from nasbo.space import Space
 
 
 class CurveSearch(Protocol):
@@ -36,6 +38,7 @@ PROTOCOL = 1
 PEERS: dict[str, Callable[[Problem, int, int], CurveSearch]] = {
     "optuna+sh": OptunaSearch,
     "smac+mf": SmacSearch,
+    "dehb+hb": DehbSearch,
 }
 """Searches that are run by their own packages, on one worker."""
 
@@ -93,6 +96,13 @@ def check_curve_method(spec: MethodSpec, protocol: CurveProtocol) -> None:
         raise NasboError(f"a method has one of {', '.join(RULES)} at most, got {spec.label!r}")
     if spec.batch:
         raise NasboError(f"by cost, free workers are the batch: {spec.label!r} must have no '@'")
+
+
+def check_package(spec: MethodSpec, space: Space) -> None:
+    """Raise if the package behind a method is missing, or the method cannot be made."""
+    if PEERS.get(spec.label) is DehbSearch:
+        import_dehb()
+    spec.make(space)
 
 
 def curve_cell_key(cell: CurveCell, problem: Problem) -> Record:

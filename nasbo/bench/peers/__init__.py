@@ -26,6 +26,7 @@ class Peer:
 
 
 PEERS: dict[str, Peer] = {
+    "dehb": Peer("smac", "with ``+hb`` DEHB, differential evolution in Hyperband, on SMAC's space"),
     "hierarchical": Peer(
         "nasbo.bench.peers.hierarchical:HierarchicalGP",
         "BoTorch's HierarchicalConditionalKernelGP, log-EI in each subspace",
