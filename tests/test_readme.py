@@ -1,4 +1,4 @@
-"""Claims and commands of the README."""
+"""What the README promises works as it is written there."""
 
 from __future__ import annotations
 

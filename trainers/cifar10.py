@@ -43,7 +43,7 @@ def steps(options: Mapping[str, Any]) -> int:
 
 
 def prepare(options: Mapping[str, Any]) -> None:
-    """Make sure that the data are on this node: CIFAR-10, or the images of the option `data`.
+    """Makes sure that the data are on this node: CIFAR-10, or the own pictures of `data`.
 
     Raises:
         DataError: they are not, and cannot be fetched.

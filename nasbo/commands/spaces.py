@@ -1,4 +1,4 @@
-"""Commands for search spaces: show, check, sample."""
+"""Words about search spaces: show, check, sample."""
 
 from __future__ import annotations
 

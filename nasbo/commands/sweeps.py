@@ -315,13 +315,11 @@ def _explain(sweep: SweepFolder, number: int) -> None:
 
 @click.command()
 @click.argument("folder", metavar="DIR", type=FolderPath())
-@click.option("--csv", "as_csv", is_flag=True, help="CSV, the default, with lists as JSON.")
-@click.option("--json", "as_json", is_flag=True, help="JSON, with lists as lists.")
-@click.option(
-    "--measurements", is_flag=True, help="Print one row per report instead of one per trial."
-)
+@click.option("--csv", "as_csv", is_flag=True, help="As CSV, which is the default; lists as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="As a JSON list; lists stay lists.")
+@click.option("--measurements", is_flag=True, help="A row per report instead of one per trial.")
 def export(folder: Path, as_csv: bool, as_json: bool, measurements: bool) -> None:
-    """Print one row per trial, or one per report with --measurements.
+    """Print a row per trial, or per report with --measurements.
 
     \b
     A trial's row: trial, round, subspace, source, state, value, n_values, repeat_of, twin, step,

@@ -251,7 +251,7 @@ def _outside(
 
 
 def design_size(space: Space) -> int:
-    """Number of configs of the initial design."""
+    """How many configs the initial design has."""
     if space.n_subspaces > MAX_DESIGN_SUBSPACES:
         return MANY_SUBSPACES_DESIGN
     return len(open_design(space, Counter()))

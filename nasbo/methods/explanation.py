@@ -39,11 +39,11 @@ class Explanation:
 
     Attributes:
         reason: why there is no attention map; empty where there is one.
-        maps: the largest types of units, or the best subspaces, first.
-        noise_sd: standard deviation of the noise, in units of the metric; ``None`` if the model has
-            no noise variance.
-        lengthscales: by parameter, in the unit cube, where two different choices are at distance 1.
-            The score changes fast along short ones.
+        maps: those of the largest types of units, or of the best subspaces, first.
+        noise_sd: standard deviation of the noise, in units of the metric; ``None`` where the model
+            has no noise of its own.
+        lengthscales: by parameter, in the unit cube, where two different choices are at distance 1:
+            the score changes fast along short ones.
     """
 
     reason: str = ""

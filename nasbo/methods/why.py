@@ -120,7 +120,7 @@ def _differences(history: View, trial: Trial, other: Trial) -> dict[str, tuple[V
 def _typical_changes(
     history: View, trial: Trial, others: Sequence[Trial]
 ) -> list[tuple[Coordinate, Value, Config]]:
-    """Each parameter away from its typical value, with that value and the config that has it."""
+    """Each parameter that is not at its typical value, that value, and the config with it."""
     own = {(one.name, one.index): one for one in history.subspace(trial).coordinates}
     seen: dict[Key, list[tuple[Parameter, Value]]] = {}
     for other in others:
@@ -148,9 +148,9 @@ def _typical_changes(
 
 
 def _typical(parameter: Parameter, seen: Sequence[tuple[Parameter, Value]]) -> Value:
-    """The most frequent choice or the lower median; the middle of the range without any values.
+    """The most frequent choice or the lower median; the middle of a range that nobody has seen.
 
-    Parameters of one name can have different ranges in different branches: those do not count.
+    Parameters of one name in different branches can have different ranges: those do not count.
     """
     values = [value for known, value in seen if known == parameter]
     if not values:

@@ -53,13 +53,13 @@ class Importance:
 
     Attributes:
         shares: share of the explained variance by coordinate label (``kernel_size[2]``), adding up
-            to 1, largest first.
-        intervals: 95 % confidence interval of each share by parameter name, with the elements of a
-            list combined.
-        explained: share of the variance of the ranks of left-out trials that the model predicts; at
-            most 1, and at most 0 if it has learned nothing.
-        n_trials: number of trials that it was fitted to.
-        doubt: why the shares are unreliable; empty if they are reliable.
+            to 1; the largest first.
+        intervals: ends of the interval of each share by parameter name, the entries of a list
+            together, at a confidence of 95 %.
+        explained: part of the variance of the ranks that the model predicts for left-out trials;
+            at most 1, and not above 0 where it has learned nothing.
+        n_trials: how many trials it was fitted on.
+        doubt: why the shares mean nothing; empty where they do.
     """
 
     shares: dict[str, float]

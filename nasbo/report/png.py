@@ -1,4 +1,4 @@
-"""Rendering of drawings as PNG files, with matplotlib."""
+"""Drawings as PNG files for a paper or a slide, by matplotlib."""
 
 from __future__ import annotations
 

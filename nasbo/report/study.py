@@ -1,4 +1,4 @@
-"""Study: a sweep with everything that the figures of its report need."""
+"""A sweep as its report sees it, and the figures of a report."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class NoDataError(NasboError):
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure of a report: a drawing or an HTML table, with a caption."""
+    """One figure of a report: a drawing, or a table as HTML, with words below."""
 
     name: str
     title: str
@@ -53,8 +53,8 @@ class Figure:
 class Study:
     """A sweep as the input of its report.
 
-    ``beside`` are the sweeps of a comparison page, including this one: their figures have common
-    scales and colours. ``by`` is the criterion that ranks trials.
+    ``beside`` are the sweeps that a page sets side by side, this one among them: their figures
+    share scales and colours. ``by`` is what trials are ranked by.
     """
 
     folder: SweepFolder

@@ -1,4 +1,4 @@
-"""Rendering of drawings as inline SVG."""
+"""Drawings as SVG for the inside of an HTML page."""
 
 from __future__ import annotations
 

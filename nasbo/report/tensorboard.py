@@ -1,4 +1,4 @@
-"""TensorBoard log of a sweep: curves, hyperparameters and attention maps.
+"""Curves, a table of hyperparameters and attention maps for TensorBoard.
 
 A trainer may write its own event files in its trials' folders. Curves of trials without them are
 written here, from the journal. ``tensorboard --logdir DIR`` shows all of them.
@@ -33,10 +33,10 @@ class TensorboardLog:
     Args:
         folder: of the sweep; files go to its folder ``tensorboard``.
         metric: name of the value.
-        method: the sweep's method.
-        options: options of the method, which affect attention maps.
-        seed: seed of the sweep.
-        maps_every: number of rounds between attention maps; 0 for none.
+        method: the sweep's method and
+        options: its options, which decide whether there are attention maps;
+        seed: its seed.
+        maps_every: rounds between attention maps; 0 for none.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class TensorboardLog:
                 writer.add_scalar(self.metric, value, step)
 
     def _has_own_files(self, run: Run) -> bool:
-        """Whether the trainer has written its own curves, which would duplicate these."""
+        """Whether the trainer wrote curves itself, where they are seen beside those from here."""
         own = trial_folder(self._sweep_folder, run.number)
         return any(own.rglob("*tfevents*"))
 
@@ -164,7 +164,7 @@ def _is_used_up(history: View) -> bool:
 
 
 def clean_curve(curve: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
-    """A curve without reports that were repeated after a return to an earlier step."""
+    """A curve without what a trial had reported before it went back to an earlier step."""
     kept: list[tuple[int, float]] = []
     for step, value in curve:
         while kept and kept[-1][0] >= step:

@@ -44,16 +44,16 @@ class Search:
     Args:
         space: a ``Space``, the path of a space file, the name of a shipped one, or a dict.
         method: a name from ``nasbo.METHODS``.
-        mode: whether to minimise (``"min"``) or maximise (``"max"``).
-        seed: the same seed and values give the same configs.
-        journal: file that stores the search. Opening it again continues the search; trials without
-            a result come first. A ``Journal`` is used as it is.
-        notes: further plain values for the first line of the journal.
-        past: events of an earlier search to continue from, if there is no journal.
-        limits: whether a config may be suggested; the method keeps to it.
+        mode: whether values are to be made small (``"min"``) or large (``"max"``).
+        seed: the same seed and the same values give the same configs.
+        journal: a file that remembers the search; opening it again continues the search, and
+            trials that were handed out but not told come first. A ``Journal`` is used as it is.
+        notes: what else the first line of the journal is to remember, plain values.
+        past: events of an earlier search to continue from, where there is no journal.
+        limits: whether a config may be suggested at all; the method keeps to it.
         rungs: steps at which trials pause and are compared, the last one a full training, or
-            ``Rungs``. ``ask`` then returns the best ones again, with a later ``until``.
-        options: options of the method, e.g. ``preset="paper"``.
+            ``Rungs``: then ``ask`` hands the best ones out again, with a later ``until``.
+        options: of the method, e.g. ``preset="paper"``.
     """
 
     events: list[ev.Event]
@@ -364,7 +364,7 @@ class Search:
         return config_key(self.space.canonical(config)) in self.history.keys
 
     def record(self, *events: ev.Event, sync: bool = True) -> None:
-        """Write events to the journal, then apply them: what is known is on disk."""
+        """Write events to the journal, then to the history: what is known is on disk."""
         if not events:
             return
         if self.journal:

@@ -38,5 +38,5 @@ def read_yaml(text: str) -> Any:
 
 
 def write_yaml(value: Any) -> str:
-    """YAML text from which ``read_yaml`` restores the same value."""
+    """A text that ``read_yaml`` turns into the same value."""
     return yaml.dump(value, Dumper=_PlainDumper, sort_keys=False)

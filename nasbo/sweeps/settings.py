@@ -118,12 +118,12 @@ class Sweep:
         "With rungs: number of paused trials whose checkpoints are kept; the others can only be "
         "trained from the start. [default: {default}]", scope=Scope.RUN)
     time_limit_s: float | None = setting(
-        None, kinds.DURATION, "For this run, e.g. 90s, 30m, 12h.", takers=_ALL, scope=Scope.RUN)
+        None, kinds.DURATION, "Of this run, e.g. 90s, 30m, 12h.", takers=_ALL, scope=Scope.RUN)
     stop_at: float | None = setting(
         None, kinds.NUMBER,
-        "Stop when this value is reached; under noise, when the estimate of the best trial "
-        "reaches it.")
-    warm_start: str | None = setting(None, kinds.FOLDER, "Folder of a past sweep to learn from.")
+        "End when this value is reached; under noise, when it is expected of the best trial: a "
+        "lucky value ends nothing.")
+    warm_start: str | None = setting(None, kinds.FOLDER, "Learn from another sweep's results.")
     address: str | None = setting(
         None, kinds.TEXT,
         "Address of a Ray cluster, or local for this machine, the default of a new sweep.",

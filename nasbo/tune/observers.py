@@ -83,4 +83,4 @@ class ObserverThread:
     def _log_once(self, index: int, error: Exception) -> None:
         if index not in self._failed:
             self._failed.add(index)
-            logger.warning("an observer failed, the sweep continues: %s", error, exc_info=True)
+            logger.warning("an observer failed, the sweep goes on: %s", error, exc_info=True)

@@ -55,7 +55,7 @@ def test_one_that_breaks_is_told_of_once_and_called_again(
     with caplog.at_level(logging.WARNING):
         _watch(broken, other)
     assert len(caplog.records) == 1
-    assert "the sweep continues: the terminal is gone" in caplog.text
+    assert "the sweep goes on: the terminal is gone" in caplog.text
     assert "Traceback" in caplog.text
     assert len(other.notes) >= 5
 

@@ -1,4 +1,4 @@
-"""Registry of the report's figures by name, in their order."""
+"""All figures of a report, by name, in their order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of rungs: learning curves, and a table of the rungs."""
+"""Figures of rungs: all learning curves, and a table of what was seen at each rung."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from nasbo.sweeps.spending import n_trained, n_whole
 WIDTH, HEIGHT = 1180.0, 400.0
 LEFT, RIGHT = 70.0, 24.0
 LOG_FROM = 5.0
-"""Range factor above which values to be minimised are on a log scale."""
+"""Values to be minimised that span more than this factor are on a logarithmic scale."""
 
 
 def draw_learning_curves(study: Study) -> Figure:
-    """One line per trial over training steps, with the rungs as vertical lines.
+    """A line per trial over the steps of its training, the rungs as vertical lines.
 
     Raises:
-        NoDataError: there are no rungs, or no trial has reported a value yet.
+        NoDataError: there are no rungs, or no trial has told a value yet.
     """
     rungs, drawn = _rungs(study), _drawn(study)
     if not drawn:
@@ -57,19 +57,19 @@ def _rungs(study: Study) -> Rungs:
 
 
 def _drawn(study: Study) -> dict[int, list[tuple[int, float]]]:
-    """Curve of each drawn trial, by its number."""
+    """The curve of each trial that is drawn, by its number."""
     found = {trial.id: clean_curve(trial.curve) for trial in study.history.suggested}
     return {number: curve for number, curve in found.items() if curve and number in study.drawn}
 
 
 def _in_order(study: Study, drawn: dict[int, list[tuple[int, float]]]) -> list[Trial]:
-    """Trials ordered by length of curve: the longest are drawn last, on top."""
+    """The longest curves last, above the others."""
     trials = [trial for trial in study.history.suggested if trial.id in drawn]
     return sorted(trials, key=lambda trial: (drawn[trial.id][-1][0], trial.id))
 
 
 def _rung_lines(rungs: Rungs, x: Scale, y: Scale) -> list[Shape]:
-    """A vertical line per rung, dashed if dropped, labelled with its step."""
+    """A vertical line at each rung, dashed where it was dropped, with its step below."""
     shapes: list[Shape] = []
     for step in dict.fromkeys((1, *rungs.steps)):
         is_dropped = step in rungs.dropped
@@ -85,7 +85,7 @@ def _rung_lines(rungs: Rungs, x: Scale, y: Scale) -> list[Shape]:
 def _curve(
     study: Study, trial: Trial, curve: list[tuple[int, float]], x: Scale, y: Scale
 ) -> list[Shape]:
-    """The line of a training, with a dot at each promotion."""
+    """The line of a training, and a dot at each promotion."""
     color, key, words = study.color(trial), key_of(trial), _words(study, trial)
     width, opacity = (2.0, 0.95) if trial.state == "finished" else (1.2, 0.5)
     points = [(x(step), y(value)) for step, value in curve]
@@ -97,7 +97,7 @@ def _curve(
 
 
 def _words(study: Study, trial: Trial) -> str:
-    """Tooltip of a trial, with the reasons of its promotions."""
+    """A trial for the pointer, with why it went on."""
     words = study.words(trial)
     return f"{words}\nwent on: {promotions_text(trial)}" if trial.first.reasons else words
 
