@@ -1,7 +1,7 @@
 """nasbo: neural architecture search by attention-based Bayesian optimisation, on Ray.
 
-``Search`` is the ask/tell face and needs no Ray; ``nasbo.tune`` holds the Ray Tune searcher. What a
-package lists in ``__all__`` is public, here and below; all else may change.
+``Search`` is the ask/tell interface, without Ray; ``nasbo.tune`` has the Ray Tune searcher. Names
+in the ``__all__`` of a package are public, here and below; everything else may change.
 """
 
 import warnings
@@ -16,7 +16,7 @@ from nasbo.sweeps import load_sweep
 
 __version__ = "0.1.0"
 
-# torch tells users of gpytorch what only its developers can change.
+# A warning of torch that only developers of gpytorch can act on.
 warnings.filterwarnings("ignore", r".torch\.jit\.script. is deprecated", FutureWarning)
 
 __all__ = [

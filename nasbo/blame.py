@@ -1,4 +1,4 @@
-"""The line of a user's own code at which its import failed, and what was wrong there."""
+"""Location and reason of an error in a user's module that fails to import."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ INSTALLED = ("site-packages", "dist-packages")
 
 
 def describe_import(error: BaseException, folder: str | Path) -> str:
-    """``file:line: kind: words`` of an exception that a module raised when it was imported.
+    """``file:line: kind: message`` of an exception on import.
 
     Args:
         error: with its traceback.
-        folder: files below this folder are named relative to it.
+        folder: paths below this folder are shown relative to it.
     """
     kind, words = type(error).__name__, str(error)
     where = last_own_line(error)
@@ -27,7 +27,7 @@ def describe_import(error: BaseException, folder: str | Path) -> str:
 
 
 def last_own_line(error: BaseException) -> tuple[str, int] | None:
-    """The innermost file and line that are neither Python's, nor nasbo's, nor of a package."""
+    """Innermost file and line outside of Python, nasbo and installed packages."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [(one.filename, one.lineno or 0) for one in frames if _is_own(one.filename)]
     return own[-1] if own else None
@@ -41,7 +41,7 @@ def _is_own(name: str) -> bool:
 
 
 def _is_file(name: str) -> bool:
-    """Whether code has a file, unlike ``<string>``."""
+    """Whether a code object has a file, unlike ``<string>``."""
     return bool(name) and not name.startswith("<")
 
 

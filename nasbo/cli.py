@@ -1,4 +1,4 @@
-"""The command line: words come in, `nasbo/commands` calls the rooms of nasbo."""
+"""Command line entry point; the commands are in `nasbo/commands`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 class _Group(click.Group):
-    """Turns the errors that a user can mend into one line and their exit code."""
+    """Group that prints expected errors as one line and exits with their code."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

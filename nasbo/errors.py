@@ -1,4 +1,4 @@
-"""The errors that nasbo raises on purpose: a message has the rule, the value and its position."""
+"""Exceptions that nasbo raises on purpose; a message has the rule, the value and its location."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any
 
 
 class NasboError(Exception):
-    """Base of all errors that a user can cause and mend.
+    """Base class of errors that users can cause and fix.
 
     Attributes:
-        exit_code: of a command that ends with it.
+        exit_code: exit code of a command that ends with it.
     """
 
     exit_code = 2
@@ -32,15 +32,17 @@ class SweepError(NasboError):
 
 
 class ClusterError(SweepError):
-    """A Ray that cannot be reached or started: no fault of the sweep, which can be resumed."""
+    """A Ray cluster that cannot be reached or started: not the sweep's
+    fault, which can be resumed.
+    """
 
     exit_code = 3
 
 
 def shorten(value: Any, size: int = 60) -> str:
-    """A value's repr, cut for a message."""
+    """A value's repr, shortened for a message."""
     try:
         text = repr(value)
-    except ValueError:  # Python refuses to print integers of more than a few thousand digits
+    except ValueError:  # Python refuses to print integers with thousands of digits
         text = f"a {type(value).__name__} too long to print"
     return text if len(text) <= size else text[: size - 3] + "..."

@@ -1,14 +1,14 @@
-"""Failing regions: parts of a space in which every config failed by itself.
+"""Failing regions: parts of a space in which every config fails.
 
-A config that crashes, runs out of memory or diverges may be unlucky; a part of the space in which
-all of them do is not. Three kinds of parts are looked at: a subspace, a value of a choice, and a
-number from some value up or down. A part is set aside when none of its configs has finished and
-the chance of so many failures, at the failure rate of the rest, is below ``SIGNIFICANCE`` even
-after counting how many parts were looked at (Bonferroni). Failures are explained one part at a
-time, the most surprising first, so that a parameter is not blamed for what a branch did.
+A config that crashes, runs out of memory or diverges may be an exception, but not if all configs of
+a part of the space do. Three kinds of parts are considered: a subspace, a value of a choice, and a
+number above or below a threshold. A part is set aside if none of its configs has finished and the
+probability of that many failures, at the failure rate of the rest, is below ``SIGNIFICANCE`` after
+a Bonferroni correction for the number of parts. Failures are explained by one part at a time, the
+most significant first, so that a parameter is not blamed for the failures of a branch.
 
-Methods do not choose configs from a region that is set aside, but one of its configs is tried
-again as a probe, after 4 rounds, then 8, 16 and so on. One that finishes ends the region.
+Methods suggest no configs from a region that is set aside, except for probes: one of its configs is
+tried again after 4 rounds, then 8, 16 and so on. A probe that finishes ends the region.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from nasbo.space.parameter import plain_text, value_key
 MIN_FAILURES = 3
 SIGNIFICANCE = 0.05
 FIRST_PROBE = 4
-"""Rounds until a region is probed; the wait doubles with each probe."""
+"""Rounds until a region is probed; doubled after each probe."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """A config as conditions see it: its subspace, its choices and its numbers by label."""
+    """A config as conditions use it: its subspace, and its choices and numbers by label."""
 
     subspace: int
     subspace_id: str
@@ -54,9 +54,9 @@ class Condition:
     """A part of the space.
 
     Attributes:
-        relation: what is compared: the subspace, a choice (``=``) or a number.
-        label: of the parameter, e.g. ``kernel_size[2]``; the subspace's readable name.
-        value: of the parameter; the subspace's number.
+        relation: the subspace, a choice (``=``) or a comparison with a number.
+        label: label of the parameter, e.g. ``kernel_size[2]``, or id of the subspace.
+        value: value of the parameter, or index of the subspace.
     """
 
     relation: Literal["subspace", "=", ">=", "<="]
@@ -69,7 +69,7 @@ class Condition:
         return f"{self.label} {self.relation} {plain_text(self.value)}"
 
     def holds(self, point: Point) -> bool:
-        """Whether a config lies in this part."""
+        """Whether a config is in this part."""
         if self.relation == "subspace":
             return bool(point.subspace == self.value)
         if self.relation == "=":
@@ -87,9 +87,9 @@ class Region:
 
     Attributes:
         condition: which configs belong to it.
-        failed: its trials, all of which failed by themselves.
-        last_round: in which one of its configs was suggested last.
-        n_probes: how many of its trials were probes.
+        failed: its trials, all of which failed.
+        last_round: last round in which one of its configs was suggested.
+        n_probes: number of its trials that were probes.
     """
 
     condition: Condition
@@ -113,7 +113,7 @@ class Region:
 
 
 def failing_regions(history: View) -> list[Region]:
-    """The regions to set aside, the most surprising first."""
+    """The regions to set aside, the most significant first."""
     failed = [t for t in history.trials if t.first.ending is not None and t.first.ending.blames]
     finished = [t for t in history.trials if t.value is not None]
     if len(failed) < MIN_FAILURES or not finished:
@@ -141,13 +141,15 @@ def _region(
 
 @dataclass
 class _Evidence:
-    """Configs that failed, by trial number, and configs that finished."""
+    """Failed configs by trial number, and finished configs."""
 
     failed: dict[int, Point]
     finished: list[Point]
 
     def explain(self) -> Iterator[tuple[Condition, list[int]]]:
-        """Conditions that explain failures, with the numbers of the trials that each explains."""
+        """Conditions that explain failures, each with the numbers of the
+        trials that it explains.
+        """
         n_parts = self._count_parts()
         while len(self.failed) >= MIN_FAILURES:
             candidates = list(self._candidates())
@@ -160,9 +162,9 @@ class _Evidence:
             self.failed = {n: p for n, p in self.failed.items() if n not in numbers}
 
     def _chance(self, numbers: list[int]) -> float:
-        """How likely so many failures are at the failure rate outside.
+        """Probability of as many failures at the failure rate outside.
 
-        Other subspaces that fail as a whole say nothing of that rate.
+        Other subspaces that fail as a whole are excluded from that rate.
         """
         if len(numbers) < MIN_FAILURES:
             return 1.0
@@ -175,7 +177,7 @@ class _Evidence:
         return float(rate ** len(numbers))
 
     def _candidates(self) -> Iterator[tuple[Condition, list[int]]]:
-        """The largest parts of each kind in which nothing finished."""
+        """The largest parts of each kind without a finished config."""
         for condition in dict.fromkeys(self._conditions()):
             if not any(condition.holds(point) for point in self.finished):
                 yield condition, [n for n, p in self.failed.items() if condition.holds(p)]
@@ -190,7 +192,7 @@ class _Evidence:
             yield from self._half_lines(label)
 
     def _half_lines(self, label: str) -> Iterator[Condition]:
-        """A number from the first failure above, or below, all that finished."""
+        """Thresholds: numbers of failures above, or below, all finished configs."""
         failed = [p.numbers[label] for p in self.failed.values() if label in p.numbers]
         finished = [p.numbers[label] for p in self.finished if label in p.numbers]
         if above := [value for value in failed if value > max(finished, default=-math.inf)]:
@@ -199,7 +201,7 @@ class _Evidence:
             yield Condition("<=", label, max(below))
 
     def _count_parts(self) -> int:
-        """How many parts could have been blamed."""
+        """Number of parts that could have been blamed."""
         points = (*self.failed.values(), *self.finished)
         subspaces = {point.subspace for point in points}
         choices = {(name, value_key(v)) for point in points for name, v in point.choices.items()}

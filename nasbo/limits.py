@@ -1,6 +1,6 @@
-"""Limits such as ``parameters <= 2e6`` come in; whether a config keeps to them goes out.
+"""Constraints on configs such as ``parameters <= 2e6``.
 
-A limit names one of the numbers that the trainer's ``summary`` has for a config.
+A constraint is on one of the numbers in the trainer's ``summary`` of a config.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from nasbo.errors import SweepError, shorten
 from nasbo.space import Config
 
 MAX_DRAWS = 10_000
-"""So many configs are drawn to find one inside the limits; then there is said to be none."""
+"""Rejection-sampling budget; beyond it the constraints are reported as infeasible."""
 _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     "<=": operator.le,
     "<": operator.lt,
@@ -28,7 +28,7 @@ _LIMIT = re.compile(r"\s*([A-Za-z_][\w.]*)\s*(<=|>=|<|>)\s*(\S+)\s*")
 
 
 class Describe(Protocol):
-    """What is known of a config beforehand; numbers by name among it."""
+    """Maps a config to its summary, which contains named numbers."""
 
     def __call__(self, config: Config, /) -> Mapping[str, Any]: ...
 
@@ -45,7 +45,7 @@ class Limit:
         return f"{self.name} {self.comparison} {self.bound:g}"
 
     def violation(self, numbers: Mapping[str, float]) -> str | None:
-        """The rule and the value where the limit is broken, else ``None``."""
+        """The broken rule with the value, or ``None`` if the limit is satisfied."""
         value = _find(self.name, numbers)
         if value is None:
             known = ", ".join(numbers) or "none"
@@ -57,9 +57,9 @@ class Limit:
 
 @dataclass(frozen=True)
 class Limits:
-    """All limits of a search; calling it says whether a config keeps to them.
+    """All limits of a search; a call tests whether a config satisfies them.
 
-    It can be sent to another process if ``describe`` can.
+    Picklable if ``describe`` is.
     """
 
     limits: tuple[Limit, ...]
@@ -72,9 +72,9 @@ class Limits:
         return ", ".join(map(str, self.limits))
 
     def violation(self, config: Config) -> str | None:
-        """The first limit that a config breaks, with its value; ``None`` if it keeps to all.
+        """The first limit that a config breaks, with its value; ``None`` if it satisfies all.
 
-        A config that cannot be described is outside.
+        A config that cannot be described counts as outside.
         """
         try:
             numbers = numbers_of(self.describe(config))
@@ -84,25 +84,25 @@ class Limits:
         return next((text for text in broken if text is not None), None)
 
     def values(self, config: Config) -> list[float | None]:
-        """The number that each limit speaks of; ``None`` where the summary does not have it."""
+        """The number for each limit; ``None`` if the summary does not have it."""
         try:
             numbers = numbers_of(self.describe(config))
-        except Exception:  # what cannot be described has no numbers: ``violation`` says why
+        except Exception:  # no summary, no numbers: ``violation`` gives the reason
             numbers = {}
         return [_find(limit.name, numbers) for limit in self.limits]
 
 
 def parse_limits(texts: Sequence[str]) -> tuple[Limit, ...]:
-    """``name <= number`` and the like as limits.
+    """Parse constraints such as ``name <= number``.
 
     Raises:
-        SweepError: a text that is none.
+        SweepError: a text is not a constraint.
     """
     return tuple(_parse(text) for text in texts)
 
 
 def numbers_of(summary: Mapping[str, Any]) -> dict[str, float]:
-    """The numbers of a summary, by name."""
+    """Numbers of a summary, by name."""
     return {
         str(name): float(value)
         for name, value in summary.items()
@@ -122,7 +122,7 @@ def _parse(text: str) -> Limit:
 
 
 def _find(name: str, numbers: Mapping[str, float]) -> float | None:
-    """A number by its name, in any case of letters; parameters are params, too."""
+    """A number by its case-insensitive name or a synonym of it."""
     by_name = {known.lower(): value for known, value in numbers.items()}
     wanted = name.lower()
     same = next((names for names in _SAME_NAMES if wanted in names), (wanted,))

@@ -1,10 +1,10 @@
-"""The whole search in one process: read this first.
+"""Search loop in one process (read this first).
 
 A search is a loop over rounds. A round is decided as a whole from the results so far: first the
-initial design (two configs in every subspace), then, round after round, the config of highest
-expected improvement in each subspace. The driver (``nasbo/search/driver.py``) says which run comes
-next; the journal holds every step, so the loop can be stopped anywhere and continued. On a Ray
-cluster (``nasbo.tune``) the same driver is asked, by Tune.
+initial design (two configs in every subspace), then, in each round, the config of highest expected
+improvement in each subspace. The driver (``nasbo/search/driver.py``) decides which run comes next.
+The journal records every step, so the loop can be stopped and continued anywhere. On a Ray cluster
+(``nasbo.tune``) Tune asks the same driver.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ def run_loop(
 
     Args:
         search: the space, the method and the journal.
-        objective: a config's value; whatever it raises ends its trial as ``crashed``.
+        objective: returns a config's value; an exception ends its trial as ``crashed``.
         n_trials: the budget; each config counts once, however it ends.
-        batch: configs per round after the design; default one per subspace.
+        batch: configs per round after the design; by default one per subspace.
         on_end: called with each trial that has ended.
     """
     driver = Driver(search, Schedule(batch=batch, budget=n_trials))

@@ -1,4 +1,4 @@
-"""What a node has and what a trial needs come in; how many trials the node holds goes out."""
+"""Number of trials that fit on a node, from its resources and those of a trial."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 
 def room(have: Mapping[str, float], needs: Mapping[str, float]) -> int:
-    """How many trials a node holds; a share of a GPU never spans two of them."""
+    """Number of trials that fit on a node; a fraction of a GPU never spans two GPUs."""
     counts = []
     for name, need in needs.items():
         amount = have.get(name, 0.0)
@@ -19,19 +19,19 @@ def room(have: Mapping[str, float], needs: Mapping[str, float]) -> int:
 
 
 def room_here(needs: Mapping[str, float]) -> int:
-    """The same for the cores and visible GPUs of this machine; other resources are not counted."""
+    """Number of trials that fit on this machine, by cores and visible GPUs only."""
     have = known_here(needs)
     return room(have, {name: need for name, need in needs.items() if name in have})
 
 
 def known_here(needs: Mapping[str, float]) -> dict[str, float]:
-    """Cores and, where they are needed, visible GPUs of this machine; Ray alone knows the rest."""
+    """Cores and, if needed, visible GPUs of this machine; other resources are known to Ray only."""
     have = {"CPU": float(os.cpu_count() or 1)}
     return have | {"GPU": float(n_gpus())} if "GPU" in needs else have
 
 
 def n_gpus() -> int:
-    """How many GPUs a process of this machine sees."""
+    """Number of GPUs that a process on this machine sees."""
     import torch  # takes seconds, which sweeps without GPUs need not wait for
 
     return torch.cuda.device_count()

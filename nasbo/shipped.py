@@ -1,7 +1,7 @@
-"""The trainers that come with nasbo, and a user's own package that has the same name.
+"""Resolution of the package ``trainers``: nasbo's own, or a user's package of the same name.
 
-Both are called ``trainers``. A module that nasbo ships is always its own, whatever lies in the
-working directory. All others are the user's.
+A module that nasbo ships is always nasbo's own, even if the working directory has one of that name.
+All others are the user's.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from nasbo.errors import SweepError
 
 PACKAGE = "trainers"
 ROOT = Path(__file__).resolve().parents[1]
-"""Where nasbo is installed: its trainers lie beside it."""
+"""Installation folder of nasbo, which also contains its trainers."""
 
 
 def use_shipped() -> None:
-    """Have ``import trainers`` mean those of nasbo from here on."""
+    """Make ``import trainers`` import nasbo's package from here on."""
     _bind(ROOT / PACKAGE)
 
 
 def settle_package(module: str, folder: str | Path) -> None:
-    """Have ``trainers`` mean the package in which a trainer's module lies.
+    """Make ``trainers`` refer to the package that contains a trainer's module.
 
     Args:
-        module: of a trainer; nothing is done for modules of other packages.
-        folder: where a user's own code lies.
+        module: of a trainer; modules of other packages are ignored.
+        folder: folder of the user's code.
     """
     if module.partition(".")[0] != PACKAGE:
         return
@@ -38,7 +38,7 @@ def settle_package(module: str, folder: str | Path) -> None:
         return
     for root in (Path(folder), *map(Path, sys.path)):
         if (source := _source(root, module)) is not None:
-            is_file = source.name == f"{PACKAGE}.py"  # a module and no package
+            is_file = source.name == f"{PACKAGE}.py"  # a module, not a package
             _bind(source if is_file else root.resolve() / PACKAGE)
             return
 
@@ -49,11 +49,11 @@ def is_shipped_module(module: str) -> bool:
 
 
 def check_own_name(trainer: str, folder: str | Path) -> None:
-    """Refuse a name that means a user's file as well as one of nasbo's.
+    """Raise for a name that matches both a user's file and one of nasbo's.
 
     Args:
-        trainer: ``module:function``, as a user wrote it.
-        folder: where the user's own code lies.
+        trainer: ``module:function``, as given by the user.
+        folder: folder of the user's code.
 
     Raises:
         SweepError: there are two such files.
@@ -76,7 +76,7 @@ def _source(root: Path, module: str) -> Path | None:
 
 
 def _bind(path: Path) -> None:
-    """Import the package from its folder, or the module from its file, unless that was done."""
+    """Import the package from a folder, or the module from a file, unless that is done."""
     known = sys.modules.get(PACKAGE)
     if known is not None and _is_from(known.__spec__, path):
         return
@@ -88,7 +88,7 @@ def _bind(path: Path) -> None:
     try:
         if spec.loader is not None:
             spec.loader.exec_module(package)
-    except BaseException:  # half of a module must not be taken for the whole
+    except BaseException:  # a half-imported module must not remain
         del sys.modules[PACKAGE]
         raise
 
@@ -101,7 +101,9 @@ def _is_from(spec: ModuleSpec | None, path: Path) -> bool:
 
 
 def _spec(path: Path) -> ModuleSpec:
-    """A folder without ``__init__.py`` is a package, too."""
+    """Import specification of a package or module; a folder without
+    ``__init__.py`` is a package.
+    """
     if path.is_file():
         found = importlib.util.spec_from_file_location(PACKAGE, path)
     elif (source := path / "__init__.py").is_file():

@@ -1,4 +1,4 @@
-"""What ``nasbo run`` and ``nasbo resume`` do around a sweep: settings in, words and files out."""
+"""Start and resume of a sweep from the command line, with its progress and result."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ N_FORECAST = 200
 
 @dataclass(frozen=True)
 class Display:
-    """Where a run shows itself: the terminal and, with a port, a live report on the loopback."""
+    """Where a run is displayed: the terminal and, with a port, a live report on the loopback."""
 
     console: Console
     report_port: int | None = None
@@ -74,15 +74,15 @@ def start_sweep(
     display: Display,
     is_launched: bool = False,
 ) -> int:
-    """Begin a sweep; the exit code is 0 if it ended by itself, 130 if it was interrupted.
+    """Start a sweep; the exit code is 0 if it ended by itself, 130 if it was interrupted.
 
     Args:
         file: of the sweep, or of its space.
         folder: of the sweep; ``None`` for a new one.
         given: options of the command line.
-        display: where it shows itself.
-        is_launched: the address on the command line is for this run alone, as a launcher's cluster
-            may be gone when the sweep is resumed.
+        display: where it is displayed.
+        is_launched: whether the address on the command line is for this run only, as a launcher's
+            cluster may be gone when the sweep is resumed.
     """
     sweep, space = prepare(file, parsed(given), display.console)
     check_search(sweep, space)
@@ -92,7 +92,7 @@ def start_sweep(
     folder = folder or open_named(default_folder(sweep))
     _check_code(folder, sweep)  # else it could not be resumed
     address = read_settings(file).get("address") if is_launched else sweep.address
-    is_lasting = address not in ("auto", "local")  # these mean another one elsewhere
+    is_lasting = address not in ("auto", "local")  # these have another meaning elsewhere
     before = files_of(folder)
     create_folder(folder, replace(sweep, address=address if is_lasting else None))
     with taken_back(folder, before):
@@ -100,9 +100,9 @@ def start_sweep(
 
 
 def start_or_resume(file: str, folder: Path, given: Mapping[str, Any], display: Display) -> int:
-    """Begin a sweep, or continue it if the folder holds it already: what launchers call.
+    """Start a sweep, or resume it if the folder has one: called by launchers.
 
-    A sweep that goes on takes its machines, and more trials, from the settings given now.
+    A resumed sweep takes machines, and additional trials, from the settings given now.
     """
     if not (folder / SETTINGS_FILE).exists():
         return start_sweep(file, folder, given, display, is_launched=True)
@@ -115,16 +115,16 @@ def start_or_resume(file: str, folder: Path, given: Mapping[str, Any], display: 
 
 
 def _more_trials(folder: Path, named: int | None, console: Console) -> int | None:
-    """The new total of trials if one is named that is above that of the folder, else ``None``."""
+    """A new total of trials if it is given and above that of the folder, else ``None``."""
     held = SweepFolder(folder)
     if named is not None and named < held.budget:
-        told = f"{held.name}: goes on to its {held.budget} trials; trials = {named} takes none away"
+        told = f"{held.name}: continues to its {held.budget} trials; trials = {named} removes none"
         console.print(told, highlight=False, soft_wrap=True)
     return named if named is not None and named > held.budget else None
 
 
 def plan_sweep(file: str, given: Mapping[str, Any], console: Console) -> int:
-    """Say what a sweep would cost, and begin nothing."""
+    """Print the expected cost of a sweep without starting it."""
     sweep, space = prepare(file, parsed(given), console)
     check_search(sweep, space)
     _tell_past(sweep, space, console)
@@ -141,7 +141,7 @@ def plan_sweep(file: str, given: Mapping[str, Any], console: Console) -> int:
 
 
 def _tell_past(sweep: Sweep, space: Space, console: Console) -> None:
-    """Say how the sweep of a warm start differs from this one."""
+    """Print how the sweep of a warm start differs from this one."""
     start = read_past(sweep, space)
     start.require_results()
     for line in start.remarks:
@@ -149,7 +149,7 @@ def _tell_past(sweep: Sweep, space: Space, console: Console) -> None:
 
 
 def _warnings(sweep: Sweep) -> list[str]:
-    """What a forecast does not show: options that nobody checks, resources that are not there."""
+    """Warnings besides the forecast: unchecked options, missing resources."""
     is_checked = load_trainer(sweep.trainer).check_options is not None
     options = describe_options(sweep.trainer, sweep.trainer_options, is_checked)
     cluster = cluster_of(sweep)
@@ -158,7 +158,7 @@ def _warnings(sweep: Sweep) -> list[str]:
 
 
 def show_summaries(file: str, given: Mapping[str, Any], n: int, console: Console) -> None:
-    """Print how large, slow and so on the configs of a space are."""
+    """Print the distributions of sizes, times etc. of a space's configs."""
     sweep, space = prepare(file, parsed(given), console)
     limits = limits_of(sweep)
     describe = calibrated(sweep, space, console)
@@ -168,7 +168,7 @@ def show_summaries(file: str, given: Mapping[str, Any], n: int, console: Console
 
 
 def default_folder(sweep: Sweep) -> str:
-    """Where a sweep goes for which no folder was named: a path, or a URL."""
+    """Default folder of a sweep: a path or a URL."""
     name = f"{Path(sweep.space).stem}-{time.strftime('%Y%m%d-%H%M%S')}"
     return f"{(sweep.storage_path or 'runs').rstrip('/')}/{name}"
 
@@ -180,14 +180,14 @@ def resume_sweep(
     placement: Mapping[str, Any] | None = None,
     repeating: Repeating | None = None,
 ) -> int:
-    """Continue a sweep.
+    """Resume a sweep.
 
     Args:
         folder: of the sweep.
         n_trials: a new total of trials.
-        display: where it shows itself.
-        placement: settings for this run alone, such as ``address`` and ``slots``; the folder keeps
-            its own.
+        display: where it is displayed.
+        placement: settings for this run only, such as ``address`` and ``slots``; those in the
+            folder are kept.
         repeating: how often the best configs are to be repeated from now on.
     """
     held = SweepFolder(folder)
@@ -220,7 +220,7 @@ def is_final(history: View) -> bool:
 
 
 def _note(held: SweepFolder, change: Event) -> History:
-    """Write a change of plans into the journal."""
+    """Record a change of settings in the journal."""
     sweep, journal = held.settings, open_journal(held.path)
     goal = (sweep.method, sweep.mode, sweep.seed)
     with Search(held.space, *goal, journal=journal, **sweep.method_options) as search:
@@ -229,14 +229,14 @@ def _note(held: SweepFolder, change: Event) -> History:
 
 
 def _check_trainer(held: SweepFolder) -> None:
-    """A folder from elsewhere runs no code but installed packages and this working directory."""
+    """Raise if the code would come from the sweep's folder, or cannot be imported here."""
     try:
         _check_code(held.path, held.settings)
         load_trainer(held.settings.trainer)
     except SweepError as error:
         raise SweepError(
             f"{error}; {held.name} names the trainer {held.settings.trainer}: "
-            "resume where that module lies"
+            "resume in the folder of that module"
         ) from error
 
 
@@ -247,18 +247,18 @@ def _check_code(folder: Path, sweep: Sweep) -> None:
 
 
 def show_best(held: SweepFolder, console: Console, trial: Trial | None = None) -> None:
-    """Print the best config of a sweep, or the one of another trial."""
+    """Print the best config of a sweep, or that of another trial."""
     console.print(describe_best(held.history, trial or held.best, _trainer_or_none(held)))
 
 
 def run_in_words(held: SweepFolder, sweep: Sweep, n_trials: int | None, display: Display) -> int:
-    """Run a sweep whose folder is there, with its progress and its result in words.
+    """Run a sweep whose folder exists, and print its progress and result.
 
     Args:
         held: the sweep's folder.
-        sweep: its settings, with those of this run alone.
+        sweep: its settings, with those of this run only.
         n_trials: a new total of trials.
-        display: where it shows itself.
+        display: where it is displayed.
     """
     console = display.console
     budget = n_trials or sweep.trials
@@ -276,7 +276,7 @@ def run_in_words(held: SweepFolder, sweep: Sweep, n_trials: int | None, display:
         called = (progress, lambda history, note: log.update(history))
         observers = Observers(called, progress.tell, url)
         outcome = run_sweep(held.path, sweep, held.space, n_trials, observers)
-    with suppress(OSError):  # said when it could not be written
+    with suppress(OSError):  # reported when it could not be written
         log.close()
     history = outcome.history
     n_failed = history.state_counts()["failed"]
@@ -291,7 +291,7 @@ def run_in_words(held: SweepFolder, sweep: Sweep, n_trials: int | None, display:
     if history.is_exhausted and room(history, budget) > 0:
         console.print(f"the space has no more than these {history.n_suggested} configs")
     if outcome.state == "failed" and not _has_result(history):
-        told = f"mend it and continue with nasbo resume, or remove {held.name} and begin again"
+        told = f"fix it and continue with nasbo resume, or remove {held.name} and start again"
         console.print(told, highlight=False, soft_wrap=True)
     elif outcome.state != "finished":
         console.print(f"continue with: nasbo resume {held.name}", highlight=False)
@@ -299,25 +299,25 @@ def run_in_words(held: SweepFolder, sweep: Sweep, n_trials: int | None, display:
 
 
 def exit_code(state: str, history: History) -> int:
-    """The exit code of a run; a sweep without one result has not succeeded."""
+    """The exit code of a run; a sweep without any result has failed."""
     code = EXIT_CODES[state]
     return EXIT_CODES["failed"] if code == 0 and not _has_result(history) else code
 
 
 def _has_result(history: View) -> bool:
-    """Whether a trial of this search has a value, with rungs also one that was trained in part."""
+    """Whether a trial of this search has a value; with rungs also after a partial training."""
     is_partial = history.rungs is not None and any(t.partial for t in history.suggested)
     return history.has_own_result or is_partial
 
 
 def _has_rungs(held: SweepFolder, sweep: Sweep) -> bool:
-    """Whether the journal says so or, before it begins, the notes that it will begin with."""
+    """Whether the sweep has rungs, from the journal or, before its start, from the settings."""
     return held.history.rungs is not None or bool(sweep.notes().get("rungs"))
 
 
 @contextmanager
 def _live_report(folder: Path, display: Display) -> Iterator[str]:
-    """The address of the report while it is served, or "" if nobody asked for it."""
+    """The address of the report while it is served; "" if it was not requested."""
     if display.report_port is None:
         yield ""
         return
@@ -329,7 +329,7 @@ def _live_report(folder: Path, display: Display) -> Iterator[str]:
 
 
 def _tensorboard(held: SweepFolder) -> TensorboardLog:
-    """The sweep's own curves and attention maps."""
+    """TensorBoard log of the sweep's curves and attention maps."""
     sweep = held.settings
     return TensorboardLog(held.path, held.metric, sweep.method, sweep.method_options, sweep.seed)
 
@@ -346,7 +346,7 @@ def _conclude(held: SweepFolder, history: History, console: Console) -> None:
     try:
         plot_best_so_far(history, plot, title, held.metric)
         console.print(f"plot:        {plot}", highlight=False, soft_wrap=True)
-    except OSError as error:  # the sweep's ending was said before: a full disk costs the plot only
+    except OSError as error:  # the sweep has ended: a full disk only costs the plot
         console.print(f"plot:        none, {error}", highlight=False, soft_wrap=True)
     console.print(f"report:      nasbo report {held.name}", highlight=False)
     console.print(f"all trials:  nasbo export {held.name} --csv", highlight=False)
@@ -356,7 +356,7 @@ def _conclude(held: SweepFolder, history: History, console: Console) -> None:
 
 
 def _trainer_or_none(held: SweepFolder) -> Trainer | None:
-    """The trainer, if it can be had where the result is looked at."""
+    """The trainer, if it can be imported here."""
     try:
         return held.trainer
     except SweepError:

@@ -1,4 +1,4 @@
-"""``module:function`` comes in; the trainer and whatever its module offers beside it goes out."""
+"""Trainers, loaded from ``module:function`` with the optional functions of their module."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from nasbo.shipped import is_shipped_module, settle_package
 from nasbo.space import Config
 
 STORAGE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ESTALE, errno.EIO)
-"""A disk that is full, read-only or gone: no fault of the config."""
+"""Errors of a disk that is full, read-only or gone: not the config's fault."""
 DATA = "data"
-"""An exception whose ``cause`` is this says that data are missing or bad: no fault of the config.
-The sweep ends with its message, and the trial stays open."""
+"""Cause of an exception about missing or bad data, which is not the config's fault: the sweep ends
+with its message, and the trial stays open."""
 ABILITIES = (
     "summary",
     "fingerprint",
@@ -38,20 +38,19 @@ ABILITIES = (
     "prepare",
     "steps",
 )
-"""Functions that a trainer's module may have beside the trainer."""
+"""Optional functions of a trainer's module."""
 
 
 class Session(Protocol):
-    """What a trainer that takes ``(config, session)`` is handed.
+    """What a trainer with the signature ``(config, session)`` receives.
 
     Attributes:
-        folder: the trial's own folder, the same after a restart: checkpoints and logs go there.
+        folder: the trial's own folder for checkpoints and logs, the same after a restart.
         seed: of this trial.
         options: of the sweep, the same for all trials.
-        n_out_of_memory: how often this trial has run out of memory so far: a trainer that can
-            takes smaller steps then.
-        until: the step at which the trial is to pause; ``None`` for its end. It is compared with
-            others there, so that step may be scored with more care.
+        n_out_of_memory: how often this trial has run out of memory, so that a trainer can use less.
+        until: the step at which the trial is to pause; ``None`` for a training to its end. Trials
+            are compared at that step, so it may be evaluated more accurately.
     """
 
     folder: Path
@@ -61,37 +60,37 @@ class Session(Protocol):
     until: int | None
 
     def report(self, metrics: dict[str, float], step: int | None = None) -> bool:
-        """Say how far the trial is, once per epoch; whether to go on.
+        """Report the progress, once per epoch; returns whether to go on.
 
-        A trainer that is told not to go on saves what it needs to continue, and returns. One that
-        reports again instead is ended there.
+        On false a trainer saves what it needs to continue and returns. If it reports again
+        instead, it is ended there.
 
         Args:
             metrics: by name.
-            step: how many epochs are done, for a trainer that continues from checkpoints; by
-                default, one more than at the last report.
+            step: number of finished epochs, for a trainer that continues from checkpoints; by
+                default one more than at the last report.
         """
 
 
 @dataclass(frozen=True)
 class Trainer:
-    """A trainer and what its module offers.
+    """A trainer with the optional functions of its module.
 
-    The module may define ``METRIC`` and ``MODE``; ``RESUMES = True`` says that a training goes on
-    from what it left in its folder. And three functions of a config:
-    ``summary`` (numbers and rows to draw), ``fingerprint`` (equal for configs that train the same
-    network), ``check`` (raises for configs that cannot be built). A ``summary`` or a ``check`` with
-    an argument ``options`` is handed the sweep's options for the trainer.
+    The module may define ``METRIC`` and ``MODE``; ``RESUMES = True`` states that trainings continue
+    from the files in their folder. It may also define functions of a config: ``summary`` (named
+    numbers, and rows to draw), ``fingerprint`` (equal for configs that train the same network) and
+    ``check`` (raises for configs that cannot be built). A ``summary`` or a ``check`` with an
+    argument ``options`` receives the sweep's trainer options.
 
-    And functions of these options: ``check_options`` raises for those that no trial can be trained
-    with; ``calibrate`` measures this machine, so that ``summary`` can predict ``seconds``;
-    ``provenance`` says which data and split are used, in plain values; ``final_options`` turns
-    them, and a recipe's name or ``None``, into those of a finalist; ``final_metric`` says what a
-    finalist is measured by, in its last report at least, and to which ``MODE`` applies. At last
-    ``export(config, trial_folder, folder, options)`` writes a trained network to a folder and
-    returns facts about it. ``prepare``, a function of
-    the options too, makes the data ready; it is called on each node before its first trial, and
-    before a sweep on this machine begins. ``steps`` says how many steps a full training has.
+    And functions of these options: ``check_options`` raises for options with which no trial can be
+    trained; ``calibrate`` measures this machine, so that ``summary`` can predict ``seconds``;
+    ``provenance`` returns which data and split are used, as plain values; ``final_options``
+    converts them, and a recipe's name or ``None``, to those of finalists; ``final_metric`` returns
+    the metric of finalists, which is reported at the end at the latest, and to which ``MODE``
+    applies; ``prepare`` prepares the data, and is called on each node before its first trial and
+    before a sweep on this machine; ``steps`` returns the number of steps of a full training.
+    Finally, ``export(config, trial_folder, folder, options)`` writes a trained network to a folder
+    and returns facts about it.
     """
 
     path: str
@@ -113,7 +112,7 @@ class Trainer:
     resumes: bool = False
 
     def describe(self, config: Config, options: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The trainer's summary of a config, as these options train it; nothing if it has none."""
+        """The trainer's summary of a config with these options; empty if it has none."""
         if self.summary is None:
             return {}
         if self._summary_takes_options:
@@ -121,7 +120,7 @@ class Trainer:
         return self.summary(config)
 
     def check_config(self, config: Config, options: Mapping[str, Any]) -> None:
-        """Raise what the trainer's ``check`` raises of a config, as these options train it."""
+        """Run the trainer's ``check`` of a config with these options, which may raise."""
         if self.check is None:
             return
         if self._check_takes_options:
@@ -140,7 +139,7 @@ class Trainer:
     def rungs(
         self, words: str | Sequence[int], eta: int, options: Mapping[str, Any]
     ) -> Rungs | None:
-        """Rungs as a sweep has them, for trainings with these options; ``None`` for none."""
+        """The rungs of a sweep for trainings with these options; ``None`` without rungs."""
         full = None if self.steps is None else int(self.steps(options))
         return parse_rungs(words, full, eta, self.resumes)
 
@@ -152,11 +151,11 @@ def load_trainer(path: str, folder: str | os.PathLike[str] | None = None) -> Tra
     """Import a trainer.
 
     Args:
-        path: ``module:function``; the module is importable or lies in ``folder``.
-        folder: where to look first; default the working directory.
+        path: ``module:function``; the module is importable or in ``folder``.
+        folder: where to look first; by default the working directory.
 
     Raises:
-        SweepError: no such module or function; the message says what was looked for and where.
+        SweepError: no such module or function; the message names what was looked for and where.
     """
     module_name, _, function_name = path.partition(":")
     is_name = all(part.isidentifier() for part in module_name.split("."))
@@ -183,12 +182,12 @@ def load_trainer(path: str, folder: str | os.PathLike[str] | None = None) -> Tra
 
 
 def check_outside(path: str, folder: str | os.PathLike[str]) -> None:
-    """Refuse code that lies in a sweep's folder: whoever was sent the folder would run it.
+    """Raise for code in a sweep's own folder: a received folder must not run code.
 
-    Nothing is imported for that, as a package of the folder would run by it.
+    Nothing is imported for this check, which could itself run a package of the folder.
 
     Args:
-        path: ``module:name``, as the sweep's settings have it.
+        path: ``module:name``, from the sweep's settings.
         folder: the sweep's folder.
 
     Raises:
@@ -209,7 +208,7 @@ def check_outside(path: str, folder: str | os.PathLike[str]) -> None:
 
 @dataclass(frozen=True)
 class TrainerSummary:
-    """A trainer's summary of configs, by the trainer's path: it can be sent to other processes."""
+    """A trainer's summary of configs, picklable by the trainer's path."""
 
     path: str
     options: Mapping[str, Any]
@@ -237,13 +236,13 @@ def _import(module_name: str, path: str, root: str) -> Any:
 
 
 def _is_part(error: BaseException, module_name: str) -> bool:
-    """Whether what is missing is the module itself or a package around it."""
+    """Whether the missing module is the trainer's module itself or a package around it."""
     name = getattr(error, "name", None) or ""
     return module_name == name or module_name.startswith(f"{name}.")
 
 
 def _goal(module: Any, module_name: str) -> tuple[str | None, str | None]:
-    """What the module says of its metric, and whether that is to be small or large."""
+    """``METRIC`` and ``MODE`` of the module, checked."""
     metric, mode = getattr(module, "METRIC", None), getattr(module, "MODE", None)
     if metric is not None and not isinstance(metric, str):
         raise SweepError(f"{module_name}: METRIC must be text, got {metric!r}")
@@ -273,9 +272,9 @@ def _takes_session(function: Callable[..., Any], path: str) -> bool:
 
 
 def cause_of(error: BaseException) -> str:
-    """Why a trainer ended, by its exception; an exception may say so itself by ``cause``.
+    """Cause of a trainer's exception, which may carry its own as ``cause``.
 
-    The answer is one of ``CAUSES``, or ``DATA``.
+    The result is one of ``CAUSES``, or ``DATA``.
     """
     own = getattr(error, "cause", None)
     if own in (*CAUSES, DATA):

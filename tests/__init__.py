@@ -1,4 +1,4 @@
-"""The tests compute with one thread, as ``make test`` does: processes agree to the bit then."""
+"""Tests compute with one thread, as in ``make test``, so that processes agree bit by bit."""
 
 import os
 

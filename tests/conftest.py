@@ -1,4 +1,4 @@
-"""Small spaces as fixtures, and how many documents the property tests throw at the loader."""
+"""Small spaces as fixtures, and the number of documents in property tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Short ways to write events in tests."""
+"""Short constructors of events for tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Searches with rungs that train nothing: made-up curves, and folders of sweeps with a journal."""
+"""Searches with rungs without training: synthetic curves, and folders of sweeps with a journal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RUNGS = Rungs((2, 6, 18))
 
 
 def value(history: History, number: int, step: int) -> float:
-    """A curve that falls with the steps; smaller trial numbers modulo 7 are better."""
+    """A curve that decreases with the steps; trial numbers that are smaller modulo 7 are better."""
     return (number * 5 % 7) + 10.0 / step
 
 
@@ -35,7 +35,7 @@ def make(
 
 
 def train(one: Driver, run: Run, curve=value) -> int:
-    """Train a run to its target or its end; where it got to."""
+    """Train a run to its target or its end; the step that it reached."""
     full = one.search.history.rungs.full if one.search.history.rungs else 18
     for step in range(run.resumed_from + 1, full + 1):
         now = curve(one.search.history, run.number, step)
@@ -50,7 +50,7 @@ def train(one: Driver, run: Run, curve=value) -> int:
 
 
 def drive(one: Driver, n: int = 10_000, curve=value, slots: int = 1) -> list[tuple[int, int, int]]:
-    """(run, from, to) of each stretch."""
+    """(run, from, to) of each training stretch."""
     done = []
     while len(done) < n and isinstance(run := one.next(slots), Run):
         done.append((run.number, run.resumed_from, train(one, run, curve)))
@@ -58,7 +58,7 @@ def drive(one: Driver, n: int = 10_000, curve=value, slots: int = 1) -> list[tup
 
 
 def falling(history: History, number: int, step: int) -> float:
-    """A curve whose level is the trial's own; every eleventh diverges at its second step."""
+    """A curve whose level depends on the trial; every eleventh diverges at its second step."""
     if number % 11 == 10 and step >= 2:
         return math.nan
     level = (number * 37 % 101) / 100
@@ -74,7 +74,7 @@ def make_rung_folder(
     slots: int = 2,
     **settings: Any,
 ) -> Path:
-    """A sweep with rungs of which ``n`` stretches were trained, ten seconds to a step."""
+    """A sweep with rungs of which ``n`` stretches were trained, at ten seconds per step."""
     given: dict[str, Any] = {
         "space": "svm",
         "trainer": "own:train",
@@ -93,7 +93,7 @@ def make_rung_folder(
 
 @contextmanager
 def clock() -> Iterator[None]:
-    """Events happen ten seconds after each other."""
+    """Clock that advances by ten seconds per event."""
     now = START
 
     def tick() -> float:

@@ -1,4 +1,5 @@
-"""Suggestions of every method and posteriors of every surrogate on six histories, to compare code.
+"""Suggestions of all methods and posteriors of all surrogates on six
+histories, to compare versions.
 
 Arithmetic differs from machine to machine, so both versions must run on the same one:
 
@@ -92,7 +93,7 @@ TOLERANCE = 1e-8
 
 
 def value(subspace: Any, config: dict[str, Any]) -> float:
-    """A smooth function of the unit cube, another one for each subspace."""
+    """A smooth function on the unit cube, different for each subspace."""
     x = subspace.encode(config)
     wanted = 0.3 + 0.1 * (subspace.index % 4)
     return float(((x - wanted) ** 2).sum()) + math.sin(subspace.index)
@@ -104,7 +105,7 @@ def rate_is_low(config: dict[str, Any]) -> bool:
 
 
 def make_search(history: str, name: str, mode: str) -> Any:
-    """A search with results, and for ``pending`` with running and failed trials."""
+    """A search with results and, for ``pending``, with running and failed trials."""
     space, n = HISTORIES[history]
     method, options = VARIANTS.get(name, (name, {}))
     limits: dict[str, Any] = {"limits": rate_is_low} if history == "limits" else {}
@@ -122,7 +123,7 @@ def make_search(history: str, name: str, mode: str) -> Any:
 
 
 def record(file: Path, names: list[str]) -> None:
-    """Write what every method suggests and what every surrogate predicts."""
+    """Write the suggestions of every method and the predictions of every surrogate."""
     found: dict[str, Any] = {}
     for name in names:
         found |= record_surrogate(name) if name in SURROGATES else {}
@@ -132,7 +133,9 @@ def record(file: Path, names: list[str]) -> None:
 
 
 def record_surrogate(name: str) -> dict[str, Any]:
-    """Posteriors at rows of many subspaces: alone, joint, by gradient, and with running configs."""
+    """Posteriors at rows of many subspaces: marginal, joint, gradients,
+    and with pending configs.
+    """
     found: dict[str, Any] = {}
     module, _, attribute = SURROGATES[name].partition(":")
     for history in HISTORIES:
@@ -162,7 +165,7 @@ def record_surrogate(name: str) -> dict[str, Any]:
 
 
 def record_method(method: str) -> dict[str, Any]:
-    """What a method suggests: one config, then four at once."""
+    """Suggestions of a method: one config, then four at once."""
     found: dict[str, Any] = {}
     for number, history in enumerate(HISTORIES):
         search = make_search(history, method, ("min", "max")[number % 2])
@@ -179,7 +182,7 @@ def record_method(method: str) -> dict[str, Any]:
 
 
 def compare(before: Path, after: Path) -> int:
-    """Print where two records differ; how many differ by more than ``TOLERANCE``."""
+    """Print where two records differ; returns how many differ by more than ``TOLERANCE``."""
     one, other = (json.loads(file.read_text(encoding="utf-8")) for file in (before, after))
     names = sorted(set(one) | set(other))
     gaps = {name: gap(one.get(name), other.get(name)) for name in names}
@@ -192,7 +195,7 @@ def compare(before: Path, after: Path) -> int:
 
 
 def gap(one: Any, other: Any) -> float:
-    """The largest relative difference of the numbers of two values; infinite for other values."""
+    """Largest relative difference of the numbers in two values; infinite if other parts differ."""
     left, right = (list(leaves(some)) for some in (one, other))
     if len(left) != len(right):
         return math.inf

@@ -1,4 +1,4 @@
-"""The command line without Ray: looking at spaces and sweeps, errors, and what it imports."""
+"""Command line without Ray: spaces, sweeps, errors, and imports of the commands."""
 
 from __future__ import annotations
 

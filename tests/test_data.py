@@ -1,4 +1,4 @@
-"""Rows that surrogates take."""
+"""Rows of data for surrogates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The driver: what starts next, what waits, what follows from reports and endings."""
+"""Driver: what starts next, what waits, and the effects of reports and endings."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_unknown_endings_are_refused() -> None:
 
 
 class Slow:
-    """A decider that is ready when it is told to be."""
+    """A decider that is ready when the test says so."""
 
     def __init__(self) -> None:
         self.asked: list[int] = []
@@ -124,7 +124,7 @@ def test_a_method_that_takes_its_time_is_asked_once() -> None:
 
 
 def test_curves_reach_whoever_decides() -> None:
-    """What a method in another process is sent holds the measurements."""
+    """The events that are sent to a method in another process contain the measurements."""
     one = driver()
     run = start(one)
     one.on_report(run.number, 3, 0.25, {"loss": 0.25})

@@ -1,4 +1,4 @@
-"""Estimates of noise-free values: their fold, and ranks by them."""
+"""Estimates of noise-free values: replay from the journal, and ranks by them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Regions in which every config fails: found, left out, probed, and given back when they work."""
+"""Failing regions of a space: detected, excluded, probed, and readmitted when they work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events to history: states, the best, what the surrogate sees."""
+"""History from events: states, the best, and the data of the surrogate."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_first_of_equals_is_best_and_stopped_does_not_count() -> None:
 
 
 def test_what_was_stopped_at_the_last_step_is_a_full_result() -> None:
-    """Schedulers stop also what has reached their last step."""
+    """Schedulers also stop trials that have reached their last step."""
     history = _history(3)
     history.apply(failed(0, "stopped", value=0.5, step=3))
     assert history.best is not None
@@ -219,7 +219,7 @@ def test_snapshots_do_not_change() -> None:
 
 
 def test_a_snapshot_can_be_taken_while_events_come_in() -> None:
-    """Displays read from a thread of their own, as the main thread belongs to Tune."""
+    """Displays read from their own thread, since Tune occupies the main thread."""
     history, errors, is_done = _history(400), list[BaseException](), threading.Event()
 
     def look() -> None:
@@ -294,7 +294,7 @@ def test_copies_do_not_touch_the_history() -> None:
 
 
 def _interrupted(*opened: Event) -> History:
-    """Two trials run at once; the driver dies at 130, and one an hour later begins them again."""
+    """Two trials run at once; the driver dies at 130, and one an hour later restarts them."""
     history = _history(3)
     for item in (
         started(0, time=100),
@@ -337,7 +337,7 @@ def test_attempts_end_where_a_trial_is_begun_again() -> None:
 
 
 def test_a_trial_that_is_told_later_ran_on() -> None:
-    """Ask and tell: the journal was closed in between, but the training was not."""
+    """Ask and tell: the journal was closed in between, but the training continued."""
     history = _history(1)
     for item in (started(0, time=10), Opened(time=500)):
         history.apply(item)

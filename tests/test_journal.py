@@ -1,4 +1,4 @@
-"""The journal under every kind of damage, with two writers, and on a disk that refuses."""
+"""Journal with all kinds of damage, with two writers, and on a failing disk."""
 
 from __future__ import annotations
 
@@ -220,7 +220,9 @@ def _fail(*_: object) -> None:
 def test_a_disk_that_cannot_undo_closes_the_journal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else the next line would stand behind half of this one, and nobody could open the file."""
+    """Otherwise the next line would be appended to half a line, and the
+    file could not be opened.
+    """
     path = tmp_path / "journal.jsonl"
     _write(path)
     write = os.write

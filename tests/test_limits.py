@@ -1,4 +1,4 @@
-"""Constraints: how they are read, what they say, and that the search keeps to them."""
+"""Constraints: parsing, messages, and searches that respect them."""
 
 from __future__ import annotations
 
@@ -76,7 +76,9 @@ def test_a_subspace_without_allowed_configs_leaves_its_places_to_others() -> Non
 
 
 def test_a_rare_corner_is_searched_by_the_model() -> None:
-    """One config in forty is allowed, in ten parameters: the model's starts must lie inside."""
+    """One config in forty is allowed, in ten parameters: the starts of the
+    optimiser must be inside.
+    """
     space = {f"k{i}": {"type": "choice", "range": [0, 1, 2, 3]} for i in range(10)}
 
     def allows(config: Config) -> bool:

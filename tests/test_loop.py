@@ -1,4 +1,4 @@
-"""The loop in one process: rounds, the budget, objectives that fail, stopping and continuing."""
+"""Loop in one process: rounds, the budget, failing objectives, interruption and resume."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commands, reports, finalists and metrics say of a sweep whose method has found noise."""
+"""Commands, reports, finalists and metrics of a sweep whose method has found noise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Journals that earlier versions wrote: they say the same as ever, and can be continued."""
+"""Journals of earlier versions: they are read as before, and can be continued."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NAMES = sorted(path.name for path in FOLDER.iterdir())
 
 
 def described(folder: Path) -> dict[str, Any]:
-    """What ``nasbo status`` and ``nasbo export`` say of a sweep."""
+    """Output of ``nasbo status`` and ``nasbo export`` for a sweep."""
     held = SweepFolder(folder)
     found = status(held)
     del found["folder"]

@@ -1,4 +1,4 @@
-"""The public names of the packages: few, and each can be imported."""
+"""Public names of the packages: few, and each can be imported."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_NAMES = 150
 
 
 def names(package: str) -> list[str]:
-    """What a package lists; nothing where it lists nothing."""
+    """Names in the ``__all__`` of a package."""
     return list(getattr(importlib.import_module(package), "__all__", ()))
 
 

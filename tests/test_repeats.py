@@ -1,4 +1,4 @@
-"""Repeats of the best configs: who is due, what the means are, and that replay is exact."""
+"""Repeats of the best configs: which are due, their means, and exact replay."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ NOTES = {"repeats": 2, "repeat_top": 2, "trials": 6}
 
 
 def value(trial: Trial, run: Run | None = None) -> float:
-    """Noise of the run's number on top of the config."""
+    """The config's value plus noise from the run's number."""
     number = trial.id if run is None else run.number
     return float(trial.config["x"]) + 0.1 * (number * 7 % 5)
 
 
 def told(history: History) -> list[tuple[object, ...]]:
-    """What must come back from a journal."""
+    """What must be equal after reading a journal."""
     return [
         (t.id, t.config, t.values, t.value, [(run.number, run.value) for run in t.runs])
         for t in history.trials
@@ -99,7 +99,7 @@ def test_replay_is_exact_and_resume_goes_on_the_same(tmp_path: Path) -> None:
     while (run_ := rounds.next_waiting()) is not None:
         part.start(run_)
         part.tell(run_, value(part.history.trial(run_.number), run_))
-    rounds.wanted(2)  # the repeats are queued, then everything stops
+    rounds.wanted(2)  # the repeats are queued, then the process ends
     part.close()
     back = Search(SPACE, "random", journal=tmp_path / "part", notes=NOTES)
     run(back)

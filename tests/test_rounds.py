@@ -1,4 +1,4 @@
-"""When the method is asked for how many configs: rounds, batches, shares, deadlines, async."""
+"""When the method is asked, and for how many configs: rounds, batches, shares, deadlines, async."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nasbo.space import Space
 
 
 class Desk:
-    """The workers' side: takes trials and gives them back, as the Ray searcher does."""
+    """The workers' side: takes trials and returns them, as the Ray searcher does."""
 
     def __init__(self, space: Any = "svm", journal: Path | None = None, **schedule: Any) -> None:
         self.search = Search(space, method="random", journal=journal)
@@ -22,7 +22,7 @@ class Desk:
         self.running: list[Run] = []
 
     def decide(self, slots: int | None) -> int:
-        """Ask the method if it is time to; the number of configs decided on."""
+        """Ask the method if it is due; returns the number of new configs."""
         if not (n := self.rounds.wanted(slots)):
             return 0
         unseen = self.search.history.open_numbers

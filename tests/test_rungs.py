@@ -1,4 +1,4 @@
-"""Rungs: who pauses, who goes on, what the budget pays, and that a resume does not change it."""
+"""Rungs: pauses, promotions, the budget, and equality after a resume."""
 
 from __future__ import annotations
 
@@ -345,7 +345,7 @@ def test_the_end_of_a_budget_uses_all_slots() -> None:
 
 
 class Dying:
-    """A decider whose driver is killed while it decides."""
+    """A decider whose driver is killed during a decision."""
 
     is_busy = False
 
@@ -357,7 +357,7 @@ class Dying:
 
 
 def test_a_driver_that_dies_while_it_decides_leaves_no_half_of_a_round(tmp_path: Path) -> None:
-    """The method would see other results if promotions alone were written down."""
+    """If only promotions were written, the method would later see other results."""
 
     def searched(journal: Path | None = None, decider: Decider | None = None) -> Driver:
         search = Search("svm", method="evolution", journal=journal, rungs=[2, 6, 18])

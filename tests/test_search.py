@@ -1,4 +1,4 @@
-"""The ask/tell face, with random search: the contract of ask, tell, observe, best and restart."""
+"""Ask/tell interface with random search: the contract of ask, tell, observe, best and restart."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ def test_restart_hands_out_open_trials_first(tmp_path: Path) -> None:
         assert len(search.trials[0].attempts) == 2
         assert len(search.trials[1].attempts) == 1
         kinds = [item["event"] for item in read_events(path)]
-        assert kinds.count("opened") == 1  # tells observers when the trials before ended
+        assert kinds.count("opened") == 1  # shows observers when the earlier trials ended
         assert kinds.index("opened") > kinds.index("ended")
         search.tell(first, 2.0)
         assert search.best.value == 1.0
@@ -319,7 +319,7 @@ def _ask_and_tell(search: Search, size: int) -> list[Trial]:
 
 
 def test_a_decision_takes_one_thread() -> None:
-    """Else its cost and its last digits would depend on the machine's number of cores."""
+    """Otherwise its cost and its last digits would depend on the machine's number of cores."""
     import torch
     from threadpoolctl import threadpool_info, threadpool_limits
 

@@ -1,4 +1,4 @@
-"""What ask, tell and observe take and give: numbers, counts, copies, predictions."""
+"""Arguments and results of ask, tell and observe: numbers, counts, copies, predictions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shipped trainers and a user's own package of the same name, each in a process of its own."""
+"""Shipped trainers and a user's package of the same name, each in its own process."""
 
 from __future__ import annotations
 
@@ -44,21 +44,21 @@ ray.shutdown()
 
 
 def write_own(folder: Path, kind: str) -> Path:
-    """A user's own ``trainers``: a package, a folder without ``__init__.py`` or a module."""
+    """A user's ``trainers``: a package, a folder without ``__init__.py`` or a module."""
     if kind == "module":
         (folder / "trainers.py").write_text("def train(config):\n    return 5.0\n")
         return folder
     own = folder / "trainers"
     own.mkdir()
     (own / "mine.py").write_text(OWN_TRAINER)
-    (own / "data.py").write_text("VALUE = 7.0\n")  # there is a shipped one of that name
+    (own / "data.py").write_text("VALUE = 7.0\n")  # a shipped module has the same name
     if kind == "package":
         (own / "__init__.py").write_text("from trainers.data import VALUE\n")
     return folder
 
 
 def printed(folder: Path, *words: str) -> list[str]:
-    """What a process prints that was started in a folder, which comes first on its path."""
+    """Output of a process that was started in a folder, which is first on its path."""
     paths = os.pathsep.join([str(folder), str(ROOT)])
     done = subprocess.run(
         [sys.executable, *words], cwd=folder, env={**os.environ, "PYTHONPATH": paths},

@@ -1,4 +1,4 @@
-"""What stands around a run: folders from elsewhere, sweeps that are done, words for the reader."""
+"""Start of a run: foreign folders, finished sweeps, messages."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ Runs = list[tuple[Sweep, int | None]]
 
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch) -> Runs:
-    """The settings and the totals of trials with which sweeps would run."""
+    """The settings and the numbers of trials of sweeps that would run."""
     seen: Runs = []
 
     def run(held: SweepFolder, sweep: Sweep, n_trials: int | None, display: Any) -> int:
@@ -145,7 +145,7 @@ def test_more_trials_extend_a_sweep_and_fewer_take_none_away(
         search.record(Budget(trials=20))  # as `nasbo resume --trials 20` does
     assert again(12) == again(5) == again(20) == again(21) == 0
     assert [n_trials for _, n_trials in runs] == [12, 20, 20, 20, 21]
-    assert "goes on to its 20 trials; trials = 5 takes none away" in console.export_text()
+    assert "continues to its 20 trials; trials = 5 removes none" in console.export_text()
 
 
 def test_settings_without_a_number_of_trials_leave_that_of_the_folder(
@@ -218,7 +218,7 @@ def test_a_foreign_folder_brings_no_code_of_its_own(
     folder = finished(tmp_path / "s", "brought_along:train")
     (folder / "brought_along.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(SweepError, match="names the trainer brought_along:train: resume where"):
+    with pytest.raises(SweepError, match="names the trainer brought_along:train: resume in"):
         resume_sweep(folder, 12, Display(Console()))
     show_best(SweepFolder(folder), Console())
     assert not (tmp_path / "ran").exists()

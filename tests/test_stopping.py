@@ -1,4 +1,4 @@
-"""Runs that pause at a step and go on later: the driver, its journal, and what shows them."""
+"""Runs that pause at a step and continue later: the driver, its journal, and the displays."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TWO_STEPS = StoppingRule(until=lambda run: 2)
 
 
 def best_goes_on(history: View) -> list[tuple[int, int | None]]:
-    """Once all of eight have paused, the best of them is trained to its end."""
+    """When all of eight have paused, the best of them is trained to its end."""
     paused = [run for run in history.runs if run.is_paused]
     if len(paused) < 8:
         return []
@@ -52,7 +52,7 @@ def start(one: Driver) -> Run:
 
 
 def train(one: Driver, run: Run, *, obeys: bool = True) -> list[int]:
-    """The steps of a training that gets better by one each; its first value is its number."""
+    """The steps of a training that improves by one per step; its first value is its number."""
     steps = []
     for step in range(run.resumed_from + 1, N_STEPS + 1):
         steps.append(step)
@@ -113,7 +113,7 @@ def test_a_rule_says_which_ones_go_on() -> None:
 
 @pytest.mark.parametrize("n_before", [3, 8, 9])
 def test_a_new_driver_goes_on_where_the_last_one_was_killed(tmp_path: Path, n_before: int) -> None:
-    """Within the eight, after all of them, and while the best goes on."""
+    """Within the eight, after all of them, and while the best continues."""
     file, trained = tmp_path / "journal.jsonl", []
     for n in (n_before, 100):
         one = driver(BEST_OF_EIGHT, file)

@@ -1,4 +1,4 @@
-"""``module:function`` to a trainer, and exceptions to causes."""
+"""Lookup of trainers by ``module:function``, and causes of exceptions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _numbers = itertools.count()
 
 @pytest.fixture
 def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
-    """Writes a module of a new name into a folder of its own."""
+    """Function that writes a module with a new name into its own folder."""
     monkeypatch.setattr("sys.path", list(sys.path))
 
     def write(text: str) -> str:
@@ -161,7 +161,7 @@ def test_builtin_without_signature() -> None:
 
 
 class OutOfMemoryError(RuntimeError):
-    """Stands for the one of torch, known by its name."""
+    """Stands in for that of torch, which is known by its name."""
 
 
 class DivergedError(RuntimeError):
@@ -191,7 +191,7 @@ def test_causes(error: BaseException, cause: str) -> None:
 
 
 def test_sessions_say_how_often_memory_was_short(tmp_path: Path) -> None:
-    """What the README promises stands in both protocols, and in what trainers are handed."""
+    """The promise of the README is in both protocols, and in the sessions that trainers get."""
     assert "n_out_of_memory" in Session.__annotations__
     assert hasattr(trainers.session.Session, "n_out_of_memory")
     assert LocalSession(tmp_path).n_out_of_memory == 0

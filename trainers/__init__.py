@@ -1,4 +1,4 @@
-"""Trainers: a configuration and a session come in, reported metrics come out.
+"""Trainers: training of a configuration in a session that receives the metrics.
 
 This package knows neither the searcher nor the cluster. Public are the module `cifar10`, the face
 to use, and `load`, which gives back the network that `nasbo finalize` left in a folder.
@@ -16,7 +16,9 @@ __all__ = ["cifar10", "load"]
 
 
 def load(folder: Path | str) -> Classifier:
-    """The network of a folder such as `best/`, ready to classify pictures of pixels 0 to 255."""
+    """The network of a folder such as `best/`, which classifies images
+    with pixels from 0 to 255.
+    """
     from trainers import network  # torch is needed only from here on
 
     return network.load(folder)

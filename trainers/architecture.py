@@ -1,10 +1,11 @@
-"""A configuration comes in, the network as rows of a dataclass comes out; needs no torch.
+"""Network of a configuration, as rows of a dataclass; needs no torch.
 
-The space is appendix C.3 of the paper on attention-based Bayesian optimisation. Where it is silent,
-these are the readings: base channels of MnasNet; `nums_channel` multiplies a block's base, rounded
-to a multiple of 8; `nums_layer` counts extra layers; the low `nums_block` bits of `stride_layer`,
-most significant first, say which blocks halve the map; squeeze-and-excitation is for every
-operation; `expand_ratio` is for the inverted residual alone (`None` elsewhere is welcome).
+The space is that of appendix C.3 of the paper on attention-based Bayesian optimisation. Where the
+paper is silent, this holds: base channels are those of MnasNet; `nums_channel` multiplies a block's
+base channels, rounded to a multiple of 8; `nums_layer` counts extra layers; the low `nums_block`
+bits of `stride_layer`, most significant first, say which blocks halve the feature map;
+squeeze-and-excitation is for every operation; `expand_ratio` is for the inverted residual alone
+(for other operations it may be `None`).
 """
 
 from __future__ import annotations
@@ -36,10 +37,11 @@ class InvalidArchitecture(ValueError):  # noqa: N818, the name says what is wron
 
 @dataclass(frozen=True)
 class BlockRow:
-    """One block: `layers` equal layers, of which only the first may halve the map.
+    """One block: `layers` layers of the same kind, of which only the first
+    may halve the feature map.
 
     `expansion` is 1 where the operation has none; `se_ratio` 0 means no squeeze-and-excitation;
-    `image_size` is the side of the map that comes in.
+    `image_size` is the side of the input feature map.
     """
 
     op: str
@@ -54,15 +56,15 @@ class BlockRow:
 
     @property
     def out_size(self) -> int:
-        """Side of the map that goes out."""
+        """Side of the output feature map."""
         return math.ceil(self.image_size / self.stride)
 
     def inputs(self, layer: int) -> int:
-        """Channels that come into one layer of the block."""
+        """Input channels of one layer of the block."""
         return self.in_channels if layer == 0 else self.out_channels
 
     def squeeze_channels(self, layer: int) -> int:
-        """Hidden width of one layer's squeeze-and-excitation, 0 if it has none."""
+        """Hidden width of one layer's squeeze-and-excitation; 0 if it has none."""
         if self.se_ratio == 0:
             return 0
         is_inverted = self.op == "inverted"
@@ -71,7 +73,7 @@ class BlockRow:
 
 
 def check(config: Config) -> None:
-    """Raises `InvalidArchitecture` if the configuration cannot be built or trained."""
+    """Raise `InvalidArchitecture` if the configuration cannot be built or trained."""
     _check_names(config)
     n_blocks = _integer("nums_block", config["nums_block"], 1, len(BASE_CHANNELS))
     for name in PER_BLOCK:
@@ -90,9 +92,11 @@ def rows(config: Config, width: float = 1.0, image_size: int = 32) -> tuple[Bloc
 
     Args:
         config: a configuration of the NAS space.
-        width: factor in (0, 1] on all channels, rounded to multiples of 8 a second time, so that
-            configurations that are one network at full width are one network at any width.
-        image_size: side of the picture; a stride that would go below a map of 2 is left out.
+        width: factor in (0, 1] on all channels, which are then rounded to multiples of 8 again, so
+            that configurations with the same network at full width have the same network at any
+            width.
+        image_size: side of the images; a stride that would halve a feature map to less than 2 is
+            left out.
     """
     check(config)
     strides = _strides(int(config["stride_layer"]), int(config["nums_block"]), image_size)
@@ -131,7 +135,9 @@ def _row(
 
 
 def check_batch(config: Config, n_train: int, n_parts: int = 1) -> None:
-    """Raises `InvalidArchitecture` for batches that `n_train` pictures or `n_parts` cannot have."""
+    """Raise `InvalidArchitecture` if the batch is too large for `n_train` images or
+    too small for `n_parts`.
+    """
     size = int(config["batch_size"])
     if size > n_train:
         raise InvalidArchitecture(f"batch_size must be at most n_train = {n_train}, got {size}")

@@ -1,8 +1,8 @@
-"""Pictures as one uint8 tensor and positions come in, normalised float batches come out.
+"""Images in memory as one uint8 tensor, and their augmentation in whole batches.
 
-Everything happens for a whole batch at once, with a crop, a flip and a hole per picture. All draws
-of an epoch are made beforehand, on the CPU: a resumed training draws what the uninterrupted one
-would have, ranks that share a batch draw the same, and a GPU never waits for a number.
+Each image of a batch has its own crop, flip and hole. All random numbers of an epoch are drawn
+before it, on the CPU: a resumed training draws what the uninterrupted one would have drawn, ranks
+that share a batch draw the same, and a GPU never waits for a random number.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from torch.nn import functional
 
 @dataclass(frozen=True)
 class Augmentation:
-    """What is drawn: the largest shift and the side of the hole in pixels, the mixing parameter."""
+    """Settings: largest shift and side of the hole in pixels, and the parameter of mixup."""
 
     padding: int = 0
     hole: int = 0
@@ -26,7 +26,9 @@ class Augmentation:
 
 
 class Draws(NamedTuple):
-    """The draws of `n` pictures; `shifts` and `centres` are `(2, n)`, the others `(n,)`."""
+    """Random draws for `n` images; `shifts` and `centres` have shape
+    `(2, n)`, the others `(n,)`.
+    """
 
     positions: Tensor
     shifts: Tensor
@@ -34,7 +36,7 @@ class Draws(NamedTuple):
     centres: Tensor | None
 
     def part(self, start: int, stop: int) -> Draws:
-        """The draws of the pictures `start` to `stop`."""
+        """The draws of the images from `start` to `stop`."""
         centres = None if self.centres is None else self.centres[:, start:stop]
         part = slice(start, stop)
         return Draws(self.positions[part], self.shifts[:, part], self.mirrored[part], centres)
@@ -42,29 +44,29 @@ class Draws(NamedTuple):
 
 @dataclass(frozen=True)
 class EpochPlan:
-    """The order of an epoch and all its draws, and for each batch the share of the first picture.
+    """Order and random draws of an epoch, and the mixup weight of each batch.
 
     Attributes:
-        draws: of all pictures of the epoch, on the device of the pictures.
-        mixes: one number in [0.5, 1] per batch; 1 means that nothing is mixed.
+        draws: of all images of the epoch, on the device of the images.
+        mixes: weight in [0.5, 1] of the first image, one per batch; 1 means that nothing is mixed.
     """
 
     draws: Draws
     mixes: tuple[float, ...]
 
     def batch(self, index: int, size: int) -> tuple[Draws, float]:
-        """The draws and the mixing of one batch."""
+        """The draws and the mixup weight of one batch."""
         return self.draws.part(index * size, (index + 1) * size), self.mixes[index]
 
 
 class Pictures:
-    """A set of pictures in memory, on one device.
+    """A set of images in memory, on one device.
 
     Args:
         images: uint8 `(n, 3, size, size)`.
         labels: integers `(n,)`.
-        scale: mean and deviation of each channel, in units of one grey level.
-        augmentation: what `plan` draws; crops are cut from pictures with a border of zeros.
+        scale: mean and standard deviation of each channel, in pixel values from 0 to 255.
+        augmentation: what `plan` draws; images are padded with zeros before they are cropped.
         device: where batches are made.
     """
 
@@ -79,7 +81,8 @@ class Pictures:
         self.size = images.shape[-1]
         self.augmentation = augmentation or Augmentation()
         padded = functional.pad(images, (self.augmentation.padding,) * 4).to(device)
-        # (n, 3, 2 * padding + 1, 2 * padding + 1, size, size): every crop as a view, no copy.
+        # (n, 3, 2 * padding + 1, 2 * padding + 1, size, size): every crop as a view, without a
+        # copy.
         self._crops = padded.unfold(2, self.size, 1).unfold(3, self.size, 1)
         self.labels = labels.long().to(device)
         mean, deviation = (torch.tensor(part, device=device)[:, None, None] for part in scale)
@@ -90,14 +93,16 @@ class Pictures:
         return len(self.labels)
 
     def batch(self, positions: Tensor) -> tuple[Tensor, Tensor]:
-        """Pictures as they are: `(batch,)` to float `(batch, 3, size, size)`, labels `(batch,)`."""
+        """Images without augmentation: `(batch,)` to float `(batch, 3, size,
+        size)`, labels `(batch,)`.
+        """
         positions = positions.to(self.labels.device)
         padding = self.augmentation.padding
         images = self._normalised(self._crops[positions, :, padding, padding])
         return images.contiguous(memory_format=torch.channels_last), self.labels[positions]
 
     def plan(self, batch_size: int, generator: torch.Generator) -> EpochPlan:
-        """Draws a whole epoch; the rest that fills no batch is left out."""
+        """Draw a whole epoch; images that do not fill a batch are left out."""
         n, device, drawn = len(self), self.labels.device, self.augmentation
         order = torch.randperm(n, generator=generator)
         shifts = torch.randint(0, 2 * drawn.padding + 1, (2, n), generator=generator)
@@ -110,18 +115,18 @@ class Pictures:
         return EpochPlan(plan, mixes)
 
     def augmented(self, draws: Draws) -> tuple[Tensor, Tensor]:
-        """As `batch`, each picture shifted, mirrored and with a hole, as drawn."""
+        """Like `batch`, with each image shifted, mirrored and with a hole, as drawn."""
         images = self._crops[draws.positions, :, draws.shifts[0], draws.shifts[1]]
         images = torch.where(draws.mirrored[:, None, None, None], images.flip(3), images)
         scaled = self._normalised(images)
         if draws.centres is not None:
             scaled = scaled.masked_fill_(self._holes(draws.centres), 0.0)
-        # The layout changes last: arithmetic on three channels is slow in channels_last.
+        # The memory format changes last: arithmetic on three channels is slow in channels_last.
         batch = scaled.contiguous(memory_format=torch.channels_last)
         return batch, self.labels[draws.positions]
 
     def _holes(self, centres: Tensor) -> Tensor:
-        """Where the holes are: centres `(2, n)` to bool `(n, 1, size, size)`."""
+        """Mask of the holes: centres `(2, n)` to bool `(n, 1, size, size)`."""
         start = self._pixels - centres[:, :, None] + self.augmentation.hole // 2
         rows, columns = (start >= 0) & (start < self.augmentation.hole)
         return (rows[:, :, None] & columns[:, None, :])[:, None]
@@ -131,12 +136,14 @@ class Pictures:
 
 
 def mixed(images: Tensor, labels: Tensor, mix: float) -> tuple[Tensor, Tensor]:
-    """Each picture with its neighbour in the batch: images as before, the neighbours' labels."""
+    """Mixup of each image with its neighbour in the batch: the mixed
+    images, the neighbours' labels.
+    """
     return torch.lerp(images.roll(1, 0), images, mix), labels.roll(1, 0)
 
 
 def shrink(images: Tensor, size: int) -> Tensor:
-    """Averages squares of pixels: uint8 `(n, 3, s, s)` to uint8 `(n, 3, size, size)`."""
+    """Average pooling of squares of pixels: uint8 `(n, 3, s, s)` to uint8 `(n, 3, size, size)`."""
     side = images.shape[-1]
     if size == side:
         return images
@@ -147,7 +154,7 @@ def shrink(images: Tensor, size: int) -> Tensor:
 
 
 def _mix(alpha: float, generator: torch.Generator) -> float:
-    """The larger share of a mixed pair; torch draws no Beta numbers from a given generator."""
+    """The larger of the two mixup weights; torch draws no Beta numbers from a given generator."""
     if alpha == 0:
         return 1.0
     seed = int(torch.randint(0, 2**62, (), generator=generator))

@@ -1,4 +1,4 @@
-"""A network in training comes in, its running average comes out: what is scored and saved."""
+"""Exponential moving average of a network's weights, which is scored and saved."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from torch import Tensor, nn
 
 
 class AveragedNetwork:
-    """Exponential moving average of a network's weights and of its batch statistics.
+    """Exponential moving average of a network's weights and of its batch norm statistics.
 
-    The decay grows with the number of steps, so that the first, random weights are soon forgotten.
+    The decay grows with the number of steps, so that the random initial weights are soon forgotten.
 
     Args:
-        network: whose weights are followed.
-        decay: share of the old average that is kept at each step in the long run.
+        network: its weights are averaged.
+        decay: weight of the old average at each step, after many steps.
     """
 
     def __init__(self, network: nn.Module, decay: float) -> None:
@@ -26,7 +26,7 @@ class AveragedNetwork:
 
     @torch.no_grad()
     def update(self, step: int) -> None:
-        """Takes in the weights after `step` steps."""
+        """Update the average with the weights after `step` steps."""
         decay = min(self.decay, (1 + step) / (10 + step))
         torch._foreach_lerp_(self._own, self._followed, 1.0 - decay)
 

@@ -1,6 +1,7 @@
-"""A configuration comes in, the network as a `torch.nn.Module` comes out, by way of its rows.
+"""Network of a configuration as a `torch.nn.Module`, built from its rows.
 
-All modules take and give `(batch, channels, height, width)`; they are written for channels_last.
+All modules map `(batch, channels, height, width)` to the same layout; they are
+written for channels_last.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ __all__ = ["BlockRow", "InvalidArchitecture", "build", "check", "rows"]
 def build(
     config: Config, width: float = 1.0, n_classes: int = 10, image_size: int = 32
 ) -> nn.Sequential:
-    """Builds the network on torch's current default device, freshly initialised.
+    """Build the network on torch's current default device, with newly initialised weights.
 
     Args:
         config: a configuration of the NAS space.
         width: factor in (0, 1] on all channels.
         n_classes: outputs of the last layer.
-        image_size: side of the pictures; small ones leave out late strides.
+        image_size: side of the images; on small images late strides are left out.
 
     Returns:
         A module from `(batch, 3, image_size, image_size)` to logits `(batch, n_classes)`.
@@ -80,7 +81,9 @@ class DepthwiseNorm(nn.Sequential):
 
 
 class Head(nn.Module):
-    """Mean over the map, then a linear layer: `(batch, channels, h, w)` to `(batch, n_classes)`."""
+    """Global average pooling, then a linear layer: `(batch, channels, h, w)`
+    to `(batch, n_classes)`.
+    """
 
     def __init__(self, channels: int, n_classes: int) -> None:
         super().__init__()
@@ -113,7 +116,9 @@ class SeparableLayer(nn.Sequential):
 
 
 class InvertedLayer(nn.Module):
-    """Operation 2: expand, depthwise, linear projection (MobileNetV2), added where shapes allow."""
+    """Operation 2: expand, depthwise, linear projection (MobileNetV2), with a skip
+    connection if shapes allow.
+    """
 
     def __init__(self, row: BlockRow, layer: int) -> None:
         super().__init__()
@@ -133,7 +138,9 @@ class InvertedLayer(nn.Module):
 
 
 class ResidualLayer(nn.Module):
-    """Operation 3: two dense convolutions and a shortcut (ResNet), projected if shapes differ."""
+    """Operation 3: two dense convolutions and a shortcut (ResNet), with a
+    projection if shapes differ.
+    """
 
     def __init__(self, row: BlockRow, layer: int) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""A trial's whole state comes in, one file comes out that is either complete or not there."""
+"""Checkpoint of a trial: one file, which is either complete or absent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ class CheckpointError(RuntimeError):
 
 
 def save(state: dict[str, Any], path: Path) -> None:
-    """Writes beside, flushes to the disk, then replaces: a crash leaves the old file or the new."""
+    """Write to a temporary file, flush to the disk, rename atomically: a crash leaves
+    the old or the new file.
+    """
     fresh = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     with fresh.open("wb") as file:
         torch.save(state, file)
@@ -27,11 +29,11 @@ def save(state: dict[str, Any], path: Path) -> None:
 
 
 def load(path: Path, identity: str) -> dict[str, Any] | None:
-    """The state in `path`, or None if there is none; runs no code from the file.
+    """The state in `path`, or None if there is none; loading runs no code from the file.
 
     Args:
         path: the checkpoint.
-        identity: what the trial is; a checkpoint of something else is refused.
+        identity: of the trial; a checkpoint with another identity is refused.
 
     Raises:
         CheckpointError: the file is damaged or of another trial.
@@ -64,7 +66,7 @@ def random_state() -> dict[str, Any]:
 
 
 def set_random_state(state: dict[str, Any]) -> None:
-    """Puts every global random generator back to `random_state`."""
+    """Set every global random generator to a state from `random_state`."""
     torch.set_rng_state(state["torch"])
     if torch.cuda.is_available() and state["cuda"]:
         torch.cuda.set_rng_state_all(state["cuda"])
@@ -75,7 +77,7 @@ def set_random_state(state: dict[str, Any]) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Makes the rename itself durable."""
+    """Flush the folder, which makes the rename durable."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,4 +1,4 @@
-"""The CIFAR-10 trainer's face: name `trainers.cifar10:train` as a sweep's trainer."""
+"""CIFAR-10 trainer; name `trainers.cifar10:train` as a sweep's trainer."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ RESUMES = True
 
 
 def steps(options: Mapping[str, Any]) -> int:
-    """Epochs of a full training."""
+    """Number of epochs of a full training."""
     return load_recipe(options).epochs
 
 
@@ -46,7 +46,7 @@ def prepare(options: Mapping[str, Any]) -> None:
     """Makes sure that the data are on this node: CIFAR-10, or the own pictures of `data`.
 
     Raises:
-        DataError: they are not, and cannot be had.
+        DataError: they are not, and cannot be fetched.
     """
     recipe = load_recipe(options)
     if is_cifar10(recipe.data):

@@ -1,8 +1,8 @@
-"""Dense convolution: maps come in, maps go out; many channels on small maps as matrix products.
+"""Dense convolution; many channels on small feature maps are computed as matrix products.
 
-On maps of a few pixels oneDNN's direct kernels have too little to unroll and reach half of what the
-processor can do. With hundreds of channels the rows of the unfolded input are long enough for one
-large product to reach nearly all of it, and unfolding costs little beside it.
+On feature maps of a few pixels, oneDNN's direct kernels reach half of the speed of the processor.
+With hundreds of channels, one large matrix product over the unfolded input reaches nearly all of
+it, and the unfolding costs little in comparison.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from torch.nn import functional
 
 LARGEST_MAP = 4
 FEWEST_WEIGHTS = 90_000
-"""Per pixel of the map's side; measured on an AVX-512 core, where the two ways are equally fast."""
+"""Per pixel of the side of the output; at this number both ways are equally
+fast on an AVX-512 core."""
 
 
 class DenseConvolution(nn.Conv2d):
@@ -31,7 +32,7 @@ class DenseConvolution(nn.Conv2d):
         return y
 
     def _is_wide(self, x: Tensor) -> bool:
-        """Whether the weights are many beside the map that goes out."""
+        """Whether there are many weights relative to the size of the output feature map."""
         side = (x.shape[3] - 1) // self.stride[0] + 1
         is_small = self.kernel_size[0] > 1 and side <= LARGEST_MAP
         is_full = not torch.is_autocast_enabled("cpu")
@@ -78,7 +79,7 @@ def _unfolded(x: Tensor, kernel: int, stride: int) -> Tensor:
 
 
 def _folded(columns: Tensor, x: Tensor, kernel: int, stride: int) -> Tensor:
-    """Adds every window's numbers where they came from: the transpose of `_unfolded`."""
+    """Sum every window into the pixels that it came from: the transpose of `_unfolded`."""
     n, channels, high, wide = x.shape
     margin = kernel // 2
     rows_out, columns_out = (high - 1) // stride + 1, (wide - 1) // stride + 1

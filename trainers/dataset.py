@@ -1,7 +1,7 @@
-"""A recipe comes in, the pictures to train on, to score and to test on come out, with their hashes.
+"""Data set of a recipe: images to train on, to validate on and to test on, with hashes.
 
-CIFAR-10 and an own folder of pictures give the same `Dataset`. The split is stratified and fixed by
-`split_seed`; the test set is opened only by a recipe that asks for it.
+CIFAR-10 and a user's folder of images give the same `Dataset`. The split is stratified and depends
+on `split_seed` only; the test set is opened only if the recipe asks for it.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ Scale = tuple[tuple[float, ...], tuple[float, ...]]
 CIFAR10_CLASSES = (
     "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck",
 )  # fmt: skip
-# Channel means and deviations of the 50,000 training pictures, in units of one grey level.
+# Channel means and standard deviations of the 50,000 training images, from 0 to 255.
 CIFAR10_SCALE: Scale = ((125.307, 122.950, 113.865), (62.993, 62.089, 66.705))
 
 
 @dataclass(frozen=True)
 class Collection:
-    """All pictures at one size: `arrays` uint8 `(n, 3, s, s)`; `data_hash` is of the originals."""
+    """All images at one size: `arrays` uint8 `(n, 3, s, s)`; `data_hash` is of the originals."""
 
     arrays: Arrays
     classes: tuple[str, ...]
@@ -43,14 +43,14 @@ class Collection:
 
 @dataclass(frozen=True)
 class Dataset:
-    """What one trial sees.
+    """The data of one trial.
 
     Attributes:
-        train: pictures to train on.
-        validation: pictures held out, None where they are trained on.
-        test: pictures of the test set, None where the recipe does not ask for them.
-        score_order: positions `(n_validation,)`, those of early epochs first.
-        n_early: how many of them score all epochs but the last.
+        train: images to train on.
+        validation: held-out images; None if they are trained on.
+        test: images of the test set; None if the recipe does not ask for them.
+        score_order: indices `(n_validation,)`, those used in early epochs first.
+        n_early: how many of them are used in all epochs but the last.
         facts: names and hashes for the results.
     """
 
@@ -65,7 +65,7 @@ class Dataset:
 
 
 def is_cifar10(data: str | None) -> bool:
-    """Whether `data` names a place for CIFAR-10 rather than an own folder of pictures."""
+    """Whether `data` names a folder for CIFAR-10 rather than a user's folder of images."""
     if data is None:
         return True
     folder = Path(data).expanduser()
@@ -92,7 +92,7 @@ def open_collection(data: str | None, image_size: int) -> Collection:
 
 
 def open_dataset(recipe: Recipe, device: str | torch.device = "cpu") -> Dataset:
-    """Opens, splits and places the pictures that a recipe asks for on a device."""
+    """Open and split the images of a recipe, and move them to a device."""
     whole = open_collection(recipe.data, recipe.image_size)
     train, validation = split(whole.arrays.train_y, recipe)
     is_all = recipe.train_on == "train+validation"
@@ -118,7 +118,7 @@ def open_dataset(recipe: Recipe, device: str | torch.device = "cpu") -> Dataset:
 
 
 def check_sizes(recipe: Recipe, n_pictures: int) -> tuple[int, int, int]:
-    """How many pictures are trained on, held out, and score early epochs, of `n_pictures`.
+    """Number of images to train on, to hold out, and to score in early epochs, of `n_pictures`.
 
     Raises:
         InvalidOption: there are not so many.
@@ -140,17 +140,19 @@ def check_sizes(recipe: Recipe, n_pictures: int) -> tuple[int, int, int]:
 
 
 def n_trained(recipe: Recipe, n_pictures: int) -> int:
-    """How many of `n_pictures` are trained on, with those for validation if these are too."""
+    """How many of `n_pictures` are trained on, including those for validation if
+    these are trained on too.
+    """
     n_train, n_validation, _ = check_sizes(recipe, n_pictures)
     return n_train + (n_validation if recipe.train_on == "train+validation" else 0)
 
 
 def check_recipe(recipe: Recipe) -> None:
-    """Refuses what no trial could be trained with; CIFAR-10 need not be here, nor an own folder.
+    """Refuse a recipe that no trial could be trained with; the data need not be on this machine.
 
     Raises:
-        InvalidOption: the data have no such pictures, or nothing would be scored.
-        DataError: an own folder is here, and does not open.
+        InvalidOption: the data have too few images or not this size, or nothing would be scored.
+        DataError: a user's folder is on this machine and cannot be opened.
     """
     if recipe.train_on == "train+validation" and not recipe.has_test:
         raise InvalidOption(
@@ -168,7 +170,7 @@ def check_recipe(recipe: Recipe) -> None:
 
 
 def split(labels: NDArray[np.integer], recipe: Recipe) -> tuple[Indices, Indices]:
-    """Positions to train on and to hold out; the same for every trial of a sweep."""
+    """Indices to train on and to hold out; the same for every trial of a sweep."""
     n_train, n_validation, _ = check_sizes(recipe, len(labels))
     rest, validation = stratified_split(labels, n_validation, recipe.split_seed)
     return rest[stratified_subset(labels[rest], n_train, recipe.split_seed)], validation
@@ -186,7 +188,7 @@ def _score_order(labels: NDArray[np.integer], n_early: int, seed: int) -> Tensor
 
 @dataclass(frozen=True)
 class _Place:
-    """Where pictures go, at which size and scale."""
+    """Size, scale and device of the images."""
 
     scale: Scale
     recipe: Recipe
@@ -211,7 +213,7 @@ def _drawn(recipe: Recipe) -> Augmentation:
 def _test(whole: Collection, recipe: Recipe, place: _Place) -> Pictures:
     _check_test(whole, recipe)
     arrays = whole.arrays
-    # A copy: torch warns of tensors over read-only memory.
+    # A copy: torch warns of tensors on read-only memory.
     return place.pictures(np.array(arrays.test_x), arrays.test_y)
 
 

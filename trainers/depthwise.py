@@ -1,8 +1,8 @@
-"""Depthwise convolution: maps come in, maps go out, with a faster weight gradient on CPUs.
+"""Depthwise convolution with a faster weight gradient on CPUs.
 
 oneDNN has a fast kernel for the weight gradient of depthwise convolutions up to three columns wide;
-five columns fall back to one that is several times slower. The gradient of a 5x5 kernel is
-therefore computed as that of two 5x3 kernels which share the middle column.
+for five columns it uses one that is several times slower. The gradient of a 5x5 kernel is therefore
+computed as that of two 5x3 kernels which share the middle column.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class DepthwiseConvolution(nn.Conv2d):
 
 
 class _SplitGradient(torch.autograd.Function):
-    """A 5x5 depthwise convolution whose weight gradient is taken in two halves."""
+    """A 5x5 depthwise convolution whose weight gradient is computed in two halves."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, stride: int) -> Tensor:
@@ -57,7 +57,7 @@ def _weight_gradient(gradient: Tensor, x: Tensor, weight: Tensor, stride: int) -
     narrow = weight[..., :3].contiguous()
     halves = []
     for left in (2, 0):
-        # The padding is written out: with padding of its own the fast kernel is not chosen either.
+        # The padding is explicit: the fast kernel is not chosen for convolutions with padding.
         moved = functional.pad(x, (left, width - x.shape[3] - left, 2, below))
         halves.append(_backward(gradient, moved, narrow, stride, 0, (False, True, False))[1])
     return torch.cat([halves[0], halves[1][..., 1:]], dim=3)

@@ -1,8 +1,8 @@
-"""What the machine offers comes in, where and in which precision to train comes out.
+"""Device, precision, threads and memory of a training on this machine.
 
-Ray shows a trial its GPUs by CUDA_VISIBLE_DEVICES; nothing here looks beyond them. Whether a
-reduced precision runs is tried in a process of its own: on some machines it ends the process by a
-signal, which no `except` can catch.
+Ray shows a trial its GPUs by CUDA_VISIBLE_DEVICES; other GPUs are not used. Whether a reduced
+precision works is tried in a subprocess: on some machines it ends the process by a signal,
+which no `except` can catch.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import torch
 
 from trainers.recipe import InvalidOption, Recipe
 
-# The numbers of these settings in glibc's malloc.h.
+# Constants of glibc's malloc.h.
 M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_MAX = -1, -2, -4
 PROBE_TIMEOUT_S = 300.0
 PROBE = """
@@ -44,14 +44,16 @@ def pick_device(rank: int = 0) -> torch.device:
 
 
 def n_ranks(recipe: Recipe) -> int:
-    """How many processes share a trial: what the recipe says, else one per visible GPU."""
+    """Number of processes of a trial: as in the recipe, else one per visible GPU."""
     if recipe.ranks is not None:
         return recipe.ranks
     return max(1, torch.cuda.device_count() if torch.cuda.is_available() else 0)
 
 
 def set_up(recipe: Recipe) -> None:
-    """Sets the threads and the memory habits of this process; cuDNN picks its fastest kernels."""
+    """Set the threads and the memory allocation of this process; cuDNN
+    picks its fastest kernels.
+    """
     _keep_memory()
     granted = os.environ.get("OMP_NUM_THREADS", "")
     torch.set_num_threads(recipe.threads or (int(granted) if granted.isdigit() else 0) or 1)
@@ -60,10 +62,10 @@ def set_up(recipe: Recipe) -> None:
 
 
 def _keep_memory() -> None:
-    """Lets freed memory stay with this process until `release`.
+    """Keep freed memory in this process until `release`.
 
-    glibc takes large tensors from the system one by one and gives them back at once; every step
-    then pays for hundreds of thousands of page faults, a third of the time of a large network.
+    By default, glibc maps large tensors one by one and unmaps them when they are freed. Every step
+    then has hundreds of thousands of page faults, a third of the time of a large network.
     """
     library = _c_library()
     if library is not None:
@@ -81,7 +83,7 @@ def _c_library() -> ctypes.CDLL | None:
 
 
 def release(device: torch.device) -> None:
-    """Gives memory of an ended trial back: the same process may run the next one."""
+    """Return the memory of an ended trial: the same process may run the next one."""
     gc.collect()
     if device.type == "cuda":
         torch.cuda.empty_cache()
@@ -91,10 +93,10 @@ def release(device: torch.device) -> None:
 
 
 def pick_precision(recipe: Recipe, device: torch.device) -> torch.dtype:
-    """The kind of number that a recipe trains with on a device.
+    """The data type that a recipe trains with on a device.
 
     Raises:
-        InvalidOption: the recipe wants a kind that does not run here; the message says why.
+        InvalidOption: the recipe asks for a type that does not work here; the message says why.
     """
     if recipe.precision == "auto":
         if device.type != "cuda":
@@ -113,7 +115,9 @@ def pick_precision(recipe: Recipe, device: torch.device) -> torch.dtype:
 
 
 def expected_precision(recipe: Recipe) -> torch.dtype:
-    """The same for this machine's first device; what is asked for by name is believed."""
+    """The data type on this machine's first device; a type that is asked
+    for by name is not tried.
+    """
     if recipe.precision == "auto":
         return pick_precision(recipe, pick_device())
     kind: torch.dtype = getattr(torch, recipe.precision)
@@ -122,7 +126,7 @@ def expected_precision(recipe: Recipe) -> torch.dtype:
 
 @lru_cache(maxsize=16)
 def probe(kind: str, device: str) -> str | None:
-    """Why a training step in a reduced precision fails here, or None if it does not."""
+    """Why a training step in a reduced precision fails here; None if it works."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     try:
         ended = subprocess.run(
@@ -142,7 +146,7 @@ def probe(kind: str, device: str) -> str | None:
 
 
 def free_memory(device: torch.device) -> int | None:
-    """Bytes that a trial can still take on a device, None if nobody knows."""
+    """Bytes that a trial can still use on a device; None if unknown."""
     if device.type == "cuda":
         free, _ = torch.cuda.mem_get_info(device)
         return int(free) + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
@@ -160,7 +164,9 @@ def _free_of_machine(file: Path = Path("/proc/meminfo")) -> int | None:
 
 
 def _free_of_container(folder: Path = Path("/sys/fs/cgroup")) -> int | None:
-    """What the limit of a container leaves, if it has one; files that are only cached give way."""
+    """Bytes left below a container's memory limit, if it has one; the
+    page cache can be reclaimed.
+    """
     try:
         limit = (folder / "memory.max").read_text().strip()
         used = int((folder / "memory.current").read_text())
@@ -170,7 +176,7 @@ def _free_of_container(folder: Path = Path("/sys/fs/cgroup")) -> int | None:
 
 
 def _cached_files(folder: Path) -> int:
-    """Bytes of a container's files that nobody has used of late; 0 if nobody knows."""
+    """Bytes of the page cache of a container that were not used recently; 0 if unknown."""
     try:
         lines = (folder / "memory.stat").read_text().splitlines()
         return int(dict(line.split() for line in lines)["inactive_file"])

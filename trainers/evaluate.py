@@ -1,8 +1,9 @@
-"""An exported folder comes in; the numbers of its model card come out, measured again.
+"""Repeated measurement of the numbers on the model card of an exported folder.
 
-`python -m trainers.evaluate best/` scores the test set with the stored weights, counts parameters
-and operations, and compares the ONNX file with PyTorch; `--retrain INTO` trains the network anew
-with the stored options and seed. The numbers are those of the one training whose weights are there.
+`python -m trainers.evaluate best/` scores the test set with the stored weights, counts
+parameters and operations, and compares the ONNX file with PyTorch; `--retrain INTO` trains
+the network again with the stored options and seed. The numbers are those of the one training
+whose weights are stored.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from trainers.sources import DataError
 
 BATCH = 500
 TOLERANCE = 2e-3
-"""Of accuracies that were measured in another precision or on another device."""
+"""Relative, for accuracies that were measured in another precision or on another device."""
 
 
 def score(classifier: Classifier, data: str | None = None) -> float:
@@ -45,7 +46,7 @@ def score(classifier: Classifier, data: str | None = None) -> float:
 
 
 def regenerate(folder: Path) -> dict[str, tuple[Any, Any]]:
-    """Each number of the card with the one found now: (then, now)."""
+    """Each number of the card, and the same measured now: (then, now)."""
     classifier = load(folder)
     training: Mapping[str, Any] = classifier.about["training"]
     set_up(load_recipe(training["options"]))
@@ -65,7 +66,9 @@ def regenerate(folder: Path) -> dict[str, tuple[Any, Any]]:
 
 
 def _difference(classifier: Classifier, folder: Path) -> float | str:
-    """The largest difference of the ONNX file's logits, or why there is none."""
+    """The largest difference between the logits of the ONNX file and of
+    PyTorch, or why there is none.
+    """
     try:
         return onnx_file.compare(classifier, folder / onnx_file.ONNX_FILE)
     except onnx_file.OnnxError as error:
@@ -78,7 +81,7 @@ def retrain(folder: Path, into: Path) -> tuple[Any, Any]:
 
     about = load(folder).about
     training = about["training"]
-    # The stored seed is the one that the training itself used: no option is to change it again.
+    # The stored seed is the one that the training used: no option may change it again.
     options = {name: value for name, value in training["options"].items() if name != "seed"}
     session = LocalSession(into, training["seed"], options)
     train(about["config"], session)
@@ -87,7 +90,9 @@ def retrain(folder: Path, into: Path) -> tuple[Any, Any]:
 
 
 def main(words: list[str] | None = None) -> int:
-    """The command line; 0 if the numbers are those of the card, 1 if not, 2 without a network."""
+    """Command line; exit code 0 if the numbers are those of the card, 1 if
+    not, 2 without a network.
+    """
     parser = argparse.ArgumentParser(prog="python -m trainers.evaluate", description=__doc__)
     parser.add_argument("folder", type=Path, help="such as runs/first/best")
     parser.add_argument("--retrain", type=Path, metavar="INTO", help="a new folder to train in")
@@ -109,12 +114,12 @@ def main(words: list[str] | None = None) -> int:
 
 
 def _is_exact(then: Mapping[str, Any]) -> bool:
-    """Whether this machine computes as the training did: in float32 on a CPU."""
+    """Whether the training computed as this command does: in float32 on a CPU."""
     return then.get("device") == "cpu" and then.get("precision") == "float32"
 
 
 def _agree(found: Mapping[str, tuple[Any, Any]], is_exact: bool) -> bool:
-    """Whether counts are equal, accuracies nearly so, and ONNX is as near as it has to be."""
+    """Whether counts are equal, accuracies close, and the ONNX file is within its tolerance."""
     counts = [found[name] for name in ("params", "flops")]
     scores = [found[name] for name in ("test_accuracy", "retrained") if name in found]
     _, difference = found.get("onnx_difference", (None, 0.0))

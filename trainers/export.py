@@ -1,4 +1,4 @@
-"""A finished trial's folder comes in; weights, architecture, an ONNX file and facts come out."""
+"""Export of a finished trial: weights, architecture, ONNX file and measured facts."""
 
 from __future__ import annotations
 
@@ -18,18 +18,20 @@ from trainers.network import ARCHITECTURE_FILE, WEIGHTS_FILE, Classifier, load
 from trainers.recipe import load_recipe
 
 TRAINED_FILE = "weights.pt"
-"""What a finalist's training leaves in its folder; see the option `save`."""
+"""File that the training of a finalist writes to its folder; see the option `save`."""
 INHERITED = ("data", "split_seed", "precision", "ranks", "threads", "compile")
-"""Options of a search that its finalists keep: the others belong to its recipe."""
+"""Options of a search that its finalists keep; the others come from the recipe of the finalists."""
 USAGE = """import trainers
 
 network = trainers.load("{folder}")  # pixels (batch, 3, size, size) to logits"""
 
 
 def final_options(options: Mapping[str, Any], recipe: str | None) -> dict[str, Any]:
-    """Options for a finalist of a sweep: train and validation pictures, the test set once.
+    """Options for a finalist of a sweep: training on train and validation images,
+    the test set scored once.
 
-    An own folder of pictures without a test set keeps its validation pictures for the last word.
+    If a user's folder of images has no test set, its validation images are
+    held out for the last score.
 
     Args:
         options: of the sweep.
@@ -55,7 +57,7 @@ def final_metric(options: Mapping[str, Any]) -> str:
 
 
 def provenance(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Hashes of the data and of the split that options train on."""
+    """Hashes of the data and of the split that these options train on."""
     recipe = load_recipe(options)
     whole = open_collection(recipe.data, recipe.image_size)
     train, validation = split(whole.arrays.train_y, recipe)
@@ -71,17 +73,17 @@ def provenance(options: Mapping[str, Any]) -> dict[str, Any]:
 def export(
     config: Config, trial_folder: Path, folder: Path, options: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Writes a trained network to a folder of its own.
+    """Write a trained network to a folder of its own.
 
     Args:
         config: the trial's configuration.
         trial_folder: of the trial, which was trained with the option `save`.
-        folder: where `weights.safetensors`, `architecture.yaml` and `model.onnx` go.
+        folder: for `weights.safetensors`, `architecture.yaml` and `model.onnx`.
         options: with which it was trained.
 
     Returns:
         Facts: parameters, FLOPs as counted, latencies on this CPU, the largest difference between
-        ONNX and PyTorch, and the commands that use it and regenerate its numbers.
+            ONNX and PyTorch, and the commands that use the network and measure its numbers again.
     """
     from safetensors.torch import save_file
 
@@ -108,7 +110,7 @@ def export(
 
 
 def measure(folder: Path) -> dict[str, Any]:
-    """Facts about an exported network that anybody can measure again."""
+    """Facts about an exported network that can be measured again."""
     classifier = load(folder)
     about = classifier.about
     size = int(about["image_size"])
@@ -125,7 +127,7 @@ def measure(folder: Path) -> dict[str, Any]:
 
 
 def _onnx(classifier: Classifier, folder: Path) -> dict[str, Any]:
-    """The ONNX file and what it is worth; where it cannot be had, why there is none."""
+    """The ONNX file's difference and latency; if it cannot be written, the reason."""
     file = folder / onnx_file.ONNX_FILE
     try:
         return {
@@ -138,7 +140,7 @@ def _onnx(classifier: Classifier, folder: Path) -> dict[str, Any]:
 
 
 def _counted_flops(classifier: Classifier) -> int:
-    """Operations that PyTorch counts for one picture: a check of what the cost model says."""
+    """FLOPs that PyTorch counts for one image, as a check of the cost model."""
     size = classifier.image_size
     with torch.inference_mode(), FlopCounterMode(display=False) as counter:
         classifier(torch.zeros(1, 3, size, size))

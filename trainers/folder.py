@@ -1,4 +1,4 @@
-"""A folder of pictures comes in, uint8 arrays come out: read once, then memory-mapped.
+"""A user's folder of images as uint8 arrays: read once, then memory-mapped.
 
 The layout is that of torchvision's `ImageFolder`: `train/CLASS/*` and, if there is one,
 `test/CLASS/*`; or `CLASS/*` alone.
@@ -27,16 +27,16 @@ LAYOUT = "a folder of pictures must hold train/CLASS/* and perhaps test/CLASS/*,
 
 
 def open_folder(folder: Path, image_size: int) -> tuple[Arrays, tuple[str, ...]]:
-    """The pictures of a folder, their shorter side scaled to `image_size`, the middle cut out.
+    """The images of a folder, scaled to `image_size` on the shorter side and cropped at the centre.
 
-    The arrays are kept in the data folder of this machine under a name made of the files' names,
-    sizes and times: a folder that changes is read again.
+    The arrays are stored in the data folder of this machine under a hash of the files' names, sizes
+    and times: a folder that changes is read again.
 
     Returns:
         The arrays, whose test part may be empty, and the names of the classes.
 
     Raises:
-        DataError: the layout is not right or a picture cannot be read; the message names the file.
+        DataError: the layout is wrong or an image cannot be read; the message names the file.
     """
     parts = {name: list(_listed(folder / name)) for name in ("train", "test")}
     if not (folder / "train").is_dir():
@@ -58,7 +58,7 @@ def open_folder(folder: Path, image_size: int) -> tuple[Arrays, tuple[str, ...]]
 
 
 def _listed(folder: Path) -> Iterator[Path]:
-    """Pictures one level below, in a fixed order."""
+    """Images one level below, in a fixed order."""
     for path in sorted(folder.glob("*/*")):
         if path.suffix.lower() in SUFFIXES and path.is_file():
             yield path

@@ -1,7 +1,8 @@
-"""A configuration and options come in, its size, memory and seconds come out, before it is trained.
+"""Forecast of a configuration's size, memory and seconds, before it is trained.
 
-The seconds need one short measurement of this machine: a network of each operation takes a few
-training steps. It is kept in the data folder, by machine and by how the options train.
+The seconds require one short measurement of this machine: a few training steps with
+networks of each operation. The result is stored in the data folder, by machine and by the
+options that affect speed.
 """
 
 from __future__ import annotations
@@ -34,21 +35,21 @@ Rates = dict[str, tuple[float, float]]
 BATCH = 64
 MIN_STEPS, MIN_SECONDS = 3, 0.3
 TRAINED_PER_SCORED = 3.0
-"""A picture that is trained on costs as much as three that are only scored."""
+"""Cost of training on an image, relative to scoring it."""
 SETUP_S = 1.0
 
 
 def summary(config: Config, options: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """What is known of a configuration beforehand.
+    """Size, memory and seconds of a configuration, as far as they are known before the training.
 
     Args:
         config: a configuration of the NAS space.
-        options: of a sweep; without them only the architecture itself is described.
+        options: of a sweep; without them only the full architecture is described.
 
     Returns:
-        `params` and `flops` of the architecture at its full width and size, `rows` to draw it;
-        with options also `trial_params`, `trial_flops` and `memory_bytes` as these train it, and
-        `seconds` once `calibrate` has measured this machine.
+        `params` and `flops` of the architecture at its full width and size, `rows` to draw it; with
+        options also `trial_params`, `trial_flops` and `memory_bytes` of the network that is
+        trained, and `seconds` once `calibrate` has measured this machine.
     """
     if options is None:
         return cost.summary(config)
@@ -71,11 +72,11 @@ def summary(config: Config, options: Mapping[str, Any] | None = None) -> dict[st
 
 
 def calibrate(options: Mapping[str, Any]) -> Rates:
-    """Measures this machine once for the way in which options train; kept for later.
+    """Measure this machine once for the given options, and store the result.
 
     Returns:
-        For each operation the seconds of training per floating-point operation of the forward
-        pass, and per number of its maps: small layers are bound by memory and by their number.
+        For each operation, the seconds of training per FLOP of the forward pass and per number of
+        its feature maps: small layers are limited by memory and by their count.
     """
     recipe = load_recipe(options)
     file = _speed_file(recipe)
@@ -93,11 +94,11 @@ def calibrate(options: Mapping[str, Any]) -> Rates:
 
 
 def check(config: Config, options: Mapping[str, Any] | None = None) -> None:
-    """Raises `InvalidArchitecture` for configurations that cannot be built or trained.
+    """Raise `InvalidArchitecture` for a configuration that cannot be built or trained.
 
     Args:
         config: a configuration of the NAS space.
-        options: of a sweep; without them the batch is not compared with the number of pictures.
+        options: of a sweep; without them the batch is not compared with the number of images.
     """
     architecture.check(config)
     if options is None:
@@ -134,7 +135,9 @@ def _seconds(rows: list[dict[str, Any]], recipe: Recipe, rates: Rates) -> float:
 
 @lru_cache(maxsize=64)
 def _recipe(options: str) -> Recipe:
-    """Reading a recipe's file takes longer than all the rest, and a search asks thousands."""
+    """Cached, since reading a recipe's file takes longer than the rest, and a search
+    asks thousands of times.
+    """
     return load_recipe(json.loads(options))
 
 
@@ -148,13 +151,13 @@ def _counts(data: str | None, image_size: int) -> tuple[int, int]:
 
 
 def _numbers(row: Mapping[str, Any]) -> int:
-    """How many numbers the maps of a block have."""
+    """Number of elements in the feature maps of a block."""
     channels = max(row["in_channels"] * row["expansion"], row["out_channels"])
     return int(row["layers"] * channels * row["image_size"] ** 2)
 
 
 def _measure(operation: int, recipe: Recipe) -> tuple[float, float]:
-    """Seconds per floating-point operation and per number, from a slim and a heavy network."""
+    """Seconds per FLOP and per element, from a small and a large network."""
     sizes = []
     for n_blocks, kernel in ((4, 3), (7, 5)):
         config = _typical(operation, n_blocks, kernel)
@@ -185,7 +188,9 @@ def _step_seconds(config: Config, recipe: Recipe) -> float:
 
 
 def _time(step: Any, device: torch.device) -> float:
-    """Seconds of one step; on a CPU with one thread those of the processor, whoever else runs."""
+    """Seconds of one step; on a CPU with one thread CPU seconds, which other
+    processes hardly affect.
+    """
     is_alone = device.type == "cpu" and torch.get_num_threads() == 1
     clock = time.process_time if is_alone else time.perf_counter
     step()
@@ -199,7 +204,7 @@ def _time(step: Any, device: torch.device) -> float:
 
 
 def _typical(operation: int, n: int, kernel: int) -> dict[str, Any]:
-    """A network of `n` blocks, all of one operation."""
+    """A configuration of `n` blocks, all of one operation."""
     return {
         "nums_block": n,
         "conv_op": [operation] * n,
@@ -217,7 +222,7 @@ def _typical(operation: int, n: int, kernel: int) -> dict[str, Any]:
 
 @lru_cache(maxsize=64)
 def _speed_file(recipe: Recipe) -> Path:
-    """Where the measurement of this machine for this way of training is kept."""
+    """File of this machine's measurement for these options."""
     device = pick_device()
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor()
     way = [recipe.image_size, recipe.width, recipe.threads, recipe.precision]

@@ -1,7 +1,7 @@
-"""A configuration and a recipe come in, the bytes that its training takes come out.
+"""Memory of a training, known before it begins.
 
-What the backward pass needs of the forward pass is most of it, and is known in closed form; see
-`trainers.cost.summary`, whose `activations` are numbers per picture.
+Most of it are the activations that the forward pass keeps for the backward pass, which are known in
+closed form: see `trainers.cost.summary`, whose `activations` are numbers per image.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from trainers.device import free_memory
 from trainers.recipe import Recipe
 
 COPIES = 3
-"""Of each weight: itself, its gradient, its momentum."""
+"""Each weight, its gradient and its momentum."""
 
 
 class PredictedOutOfMemory(MemoryError):  # noqa: N818, the name says what would happen
-    """The training would not fit into the memory of its device; nothing was launched."""
+    """The training would not fit into the memory of its device, and was not started."""
 
     cause = "oom"
 
@@ -61,7 +61,7 @@ def check_memory(
     """The predicted bytes, if the device has them.
 
     Raises:
-        PredictedOutOfMemory: it does not; the message has both figures.
+        PredictedOutOfMemory: it has not; the message has both figures.
     """
     needed, free = predict_memory(config, recipe, batch, kind, n_classes), free_memory(device)
     if free is not None and needed > free:

@@ -1,4 +1,4 @@
-"""A folder that `trainers.export` wrote comes in, the network with its weights comes out."""
+"""Network with its weights, loaded from a folder that `trainers.export` wrote."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ ARCHITECTURE_FILE, WEIGHTS_FILE = "architecture.yaml", "weights.safetensors"
 
 
 class NetworkError(RuntimeError):
-    """A folder holds no network that can be loaded; the message names the file."""
+    """A folder has no network that can be loaded; the message names the file."""
 
 
 class Classifier(nn.Module):
-    """A network with its normalisation: pictures as they are go in, logits come out.
+    """A network with its normalisation: maps raw pixels to logits.
 
     Args:
-        about: configuration, width, image size, classes and scale, as `architecture.yaml` has them.
+        about: configuration, width, image size, classes and scale, as in `architecture.yaml`.
 
     Attributes:
         classes: names, in the order of the logits.
-        image_size: side of the pictures in pixels.
-        about: what the file says.
+        image_size: side of the images in pixels.
+        about: content of the file.
     """
 
     factor: Tensor
@@ -46,7 +46,7 @@ class Classifier(nn.Module):
         self.register_buffer("shift", -mean / deviation, persistent=False)
 
     def forward(self, images: Tensor) -> Tensor:
-        """Pixels 0 to 255, any type, `(batch, 3, size, size)`, to logits `(batch, n_classes)`."""
+        """Pixels 0 to 255 of any type, `(batch, 3, size, size)`, to logits `(batch, n_classes)`."""
         logits: Tensor = self.network(images.float() * self.factor + self.shift)
         return logits
 

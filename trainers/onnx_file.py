@@ -1,4 +1,4 @@
-"""A classifier comes in, an ONNX file comes out that is known to give the same answers."""
+"""ONNX file of a classifier, whose logits are compared with PyTorch's."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ N_TIMED = 30
 
 
 class OnnxError(RuntimeError):
-    """The network cannot be exported, or the file gives other answers than the network."""
+    """The network cannot be exported, or the file's logits differ from those of the network."""
 
 
 def write_onnx(classifier: Classifier, file: Path) -> float:
-    """Writes a file for any batch size and compares its logits with PyTorch's.
+    """Write a file for any batch size and compare its logits with PyTorch's.
 
     Returns:
-        The largest difference between the logits of random pictures.
+        The largest difference between the logits, on random images.
 
     Raises:
         OnnxError: packages are missing, the network cannot be exported, or the difference is above
@@ -53,7 +53,7 @@ def _export(classifier: Classifier, file: Path) -> None:
     images = _pictures(classifier, 2)
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about the exporter's own inside
+        warnings.simplefilter("ignore")  # about internals of the exporter
         torch.onnx.export(
             classifier,
             (images,),
@@ -69,7 +69,9 @@ def _export(classifier: Classifier, file: Path) -> None:
 
 @contextmanager
 def _as_onnx_error(what: str) -> Iterator[None]:
-    """Neither the exporter nor the runtime has one class of its own for what they cannot do."""
+    """Convert all errors of the exporter and the runtime, which share no
+    base class, to `OnnxError`.
+    """
     try:
         yield
     except ImportError as error:
@@ -104,7 +106,7 @@ def _difference(classifier: Classifier, file: Path) -> float:
 
 
 def latency_ms(classifier: Classifier) -> float:
-    """Milliseconds for one picture in PyTorch on the CPU with one thread, the median of many."""
+    """Median of the milliseconds for one image in PyTorch, on the CPU with one thread."""
     image = _pictures(classifier, 1)
     n_threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -116,7 +118,7 @@ def latency_ms(classifier: Classifier) -> float:
 
 
 def onnx_latency_ms(classifier: Classifier, file: Path) -> float:
-    """The same with the ONNX runtime; `OnnxError` where it cannot run the file."""
+    """The same with the ONNX runtime; `OnnxError` if it cannot run the file."""
     with _as_onnx_error(f"{file}: cannot be run"):
         session, image = _session(file), _pictures(classifier, 1).numpy()
         return _median_ms(lambda: session.run(None, {"images": image}))
@@ -142,7 +144,7 @@ def _session(file: Path) -> Any:
 
 
 def _pictures(classifier: Classifier, n: int) -> torch.Tensor:
-    """Random pixels, the same every time: float `(n, 3, size, size)`."""
+    """Random pixels, the same on every call: float `(n, 3, size, size)`."""
     size = classifier.image_size
     pixels: NDArray[np.integer] = np.random.default_rng(n).integers(0, 256, (n, 3, size, size))
     return torch.from_numpy(pixels.astype(np.float32))

@@ -1,7 +1,7 @@
-"""The command of another process that runs a module of this package.
+"""Command of a subprocess that runs a module of this package.
 
-`python -m` would look into the working directory first, where a user may have a package `trainers`
-of his own.
+`python -m` would look into the working directory first, where a user may have
+another package `trainers`.
 """
 
 from __future__ import annotations
@@ -22,5 +22,7 @@ runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
 def command(module: str) -> list[str]:
-    """Runs a module such as `trainers.ranks` as the main one of a new process."""
+    """The command that runs a module such as `trainers.ranks` as the main
+    module of a new process.
+    """
     return [sys.executable, "-c", _START, str(Path(__file__).resolve().parent), module]

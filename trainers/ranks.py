@@ -1,9 +1,9 @@
-"""One trial on several devices: a number of processes comes in, a `Group` that averages comes out.
+"""Data-parallel training of one trial in several processes.
 
-The trainer's own process is rank 0, the only one that reports and saves; it starts the others
-itself, on the devices that it sees, and they end with it. Every rank makes all draws of an epoch
-and takes its share of each batch: together they do what one process does that takes the shares one
-after the other.
+The trainer's own process is rank 0, the only one that reports and saves. It starts the other ranks
+itself, on the devices that it sees, and they end with it. Every rank draws all random numbers of an
+epoch and takes its part of each batch. Together the ranks compute what one process does that takes
+these parts one after the other.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from trainers.process import command
 from trainers.recipe import InvalidOption
 from trainers.session import LocalSession, Session
 
-# Rank 0 scores and saves alone while the others wait in their next step.
+# Rank 0 scores and saves alone; the others wait in their next step.
 TIMEOUT = timedelta(hours=1)
 ENDING_S = 10.0
 READY = "ready"
 
 
 class RankFailed(RuntimeError):  # noqa: N818, the name says what happened
-    """Another process of the trial failed; the message is its own, and so is the cause."""
+    """Another rank of the trial failed; message and cause are those of its error."""
 
     def __init__(self, message: str, cause: str | None) -> None:
         super().__init__(message)
@@ -47,28 +47,30 @@ class RankFailed(RuntimeError):  # noqa: N818, the name says what happened
 
 @dataclass(frozen=True)
 class Group:
-    """The processes that share a trial's batches, and the place of this one among them."""
+    """The processes that share a trial's batches, and the rank of this one."""
 
     n: int = 1
     rank: int = 0
 
     def share(self, size: int) -> tuple[int, int]:
-        """Which pictures of a batch are this rank's."""
+        """Start and end of this rank's images in a batch."""
         return size * self.rank // self.n, size * (self.rank + 1) // self.n
 
     def shared(self, network: nn.Module) -> nn.Module:
-        """The network whose gradients are averaged over all ranks."""
-        # Each rank keeps its own batch statistics until the epoch ends.
+        """The network with gradients averaged over all ranks."""
+        # Each rank keeps its own batch norm statistics until the epoch ends.
         return DistributedDataParallel(network, broadcast_buffers=False) if self.n > 1 else network
 
     def synchronised(self, network: nn.Module, is_last: bool) -> AbstractContextManager[Any]:
-        """Around a forward pass: only the last part of a batch need be averaged."""
+        """Context of a forward pass: gradients are averaged only after the last part of a batch."""
         if isinstance(network, DistributedDataParallel) and not is_last:
             return network.no_sync()
         return nullcontext()
 
     def average_buffers(self, network: nn.Module) -> None:
-        """Averages the running statistics over all ranks; as good as doing so at every step."""
+        """Average the running statistics over all ranks, which is as good
+        as doing so at every step.
+        """
         if self.n == 1:
             return
         for buffer in network.buffers():
@@ -84,7 +86,7 @@ class Group:
         return float(whole)
 
     def agree(self, answer: bool = True) -> bool:
-        """The answer of rank 0, for all ranks: they end together."""
+        """The answer of rank 0, on all ranks, so that they end together."""
         if self.n == 1:
             return answer
         shared = torch.tensor([float(answer)], device="cuda" if torch.cuda.is_available() else None)
@@ -92,7 +94,7 @@ class Group:
         return bool(shared.item())
 
     def batch_norm(self, n_parts: int) -> str:
-        """Over which pictures batch normalisation takes its statistics."""
+        """Over which images batch normalisation takes its statistics."""
         pieces = self.n * n_parts
         return "whole batch" if pieces == 1 else f"each of {pieces} parts of a batch by itself"
 
@@ -153,14 +155,16 @@ def _start(group: Group, config: Config, session: Session, folder: Path) -> subp
             text=True,
         )
     assert child.stdin is not None
-    with suppress(BrokenPipeError):  # it has ended already; `_await` finds out
+    with suppress(BrokenPipeError):  # it has ended already: `_await` will notice
         child.stdin.write(json.dumps(job) + "\n")
         child.stdin.flush()
     return child
 
 
 def _await(children: Sequence[subprocess.Popen[str]]) -> None:
-    """Waits until all ranks are up: joining one that is not would wait for very long."""
+    """Wait until all ranks have started: to join one that has not would
+    take until the time limit.
+    """
     for child in children:
         assert child.stdout is not None
         if child.stdout.readline().strip() != READY:
@@ -193,7 +197,9 @@ def _is_of_the_connection(error: Exception) -> bool:
 def _raise_reason(
     children: Sequence[subprocess.Popen[str]], folder: Path, error: BaseException
 ) -> None:
-    """Another rank that fails breaks the connection: its own reason says more than that."""
+    """Raise the error of another rank, whose failure has broken the connection, instead
+    of the broken connection.
+    """
     for rank, child in enumerate(children, 1):
         try:
             child.wait(ENDING_S)
@@ -209,7 +215,7 @@ def _raise_reason(
 
 
 def _end(children: Sequence[subprocess.Popen[str]]) -> None:
-    """Ends the ranks that this process started; they also end when their input does."""
+    """End the ranks that this process started; they also end when their standard input closes."""
     if distributed.is_initialized():
         distributed.destroy_process_group()
     for child in children:
@@ -245,7 +251,7 @@ def main() -> None:
     job = json.loads(sys.stdin.readline())
     threading.Thread(target=_end_with_parent, daemon=True).start()
     print(READY, flush=True)
-    os.dup2(2, 1)  # nobody reads on: what is printed from here goes to the log
+    os.dup2(2, 1)  # rank 0 reads no more: from here on, output goes to the log
     group, folder = Group(job["n"], job["rank"]), Path(job["scratch"])
     session = LocalSession(job["folder"], job["seed"], job["options"], job["until"])
     session.n_out_of_memory = job["n_out_of_memory"]
@@ -257,7 +263,7 @@ def main() -> None:
             training.run_epoch()
             is_wanted = group.agree()
         distributed.destroy_process_group()
-        os._exit(0)  # torch's own threads abort an interpreter that shuts down, now and then
+        os._exit(0)  # torch's threads sometimes abort an interpreter that shuts down
     except Exception as error:
         message = f"{type(error).__name__}: {error}"
         reason = {"message": message, "cause": _cause(error)}

@@ -1,6 +1,7 @@
-"""Options of a sweep come in, one checked `Recipe` comes out: how every trial is trained.
+"""Recipe: how every trial of a sweep is trained.
 
-A recipe is a small YAML file in `trainers/recipes`; options may override each of its keys.
+A recipe is a small YAML file in `trainers/recipes`; the options of a sweep may
+override each of its keys.
 """
 
 from __future__ import annotations
@@ -27,30 +28,31 @@ class InvalidOption(ValueError):  # noqa: N818, the name says what is wrong
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a trial is trained, apart from what its configuration says.
+    """How a trial is trained, apart from its configuration.
 
     Attributes:
-        epochs: passes over the training pictures.
-        image_size: side of the pictures in pixels.
+        epochs: passes over the training images.
+        image_size: side of the images in pixels.
         width: factor in (0, 1] on all channels.
-        n_validation: pictures held out of the training set: a count, or a share below 1.
-        n_validation_early: of these, how many score all epochs but the last; None means all.
-        n_train: training pictures; None means all that are left.
+        n_validation: images held out of the training set: a count, or a fraction below 1.
+        n_validation_early: number of them for all epochs but the last; None means all.
+        n_train: number of training images; None means all that are not held out.
         split_seed: of the split, the same for all trials.
-        train_on: `train`, or `train+validation` when nothing is to be chosen any more.
-        objective: `validation`; `test` scores every epoch on the test set, which is honest only as
-            a reproduction of the paper, and is labelled so in the results.
+        train_on: `train`, or `train+validation` when nothing is left to be chosen.
+        objective: `validation`; `test` scores every epoch on the test set. That is honest only as a
+            reproduction of the paper, and is labelled in the results.
         evaluate_test: scores the test set once, after the last epoch.
-        crop_padding, cutout: in pixels of a 32-pixel picture; 0 means none.
-        mixup: parameter of the Beta distribution of the mixing; 0 means none.
-        schedule: of the learning rate: `step` (the configuration's), `cosine` or `one_cycle`.
-        ema_decay: of the averaged weights, which are then what is scored and saved; 0 means none.
-        precision: `auto` is float32 on CPUs and the fastest that the GPU has.
+        crop_padding, cutout: in pixels of an image of 32 pixels; 0 means none.
+        mixup: parameter of the Beta distribution of the mixup weights; 0 means none.
+        schedule: of the learning rate: `step` (set by the configuration), `cosine` or `one_cycle`.
+        ema_decay: decay of the averaged weights, which are then scored and saved; 0 means no
+            average.
+        precision: `auto` is float32 on CPUs and the fastest that works on the GPU.
         ranks: processes that share a trial's batches; None means one per visible GPU.
         threads: per process; None means $OMP_NUM_THREADS, else 1.
-        checkpoint_every_s, checkpoint_every_epochs: when a checkpoint is due; 0 epochs means never.
-        seed: of weights, order and augmentation, together with the session's own, so that repeats
-            still differ; None means the session's own alone.
+        checkpoint_every_s, checkpoint_every_epochs: intervals of checkpoints; 0 epochs means never.
+        seed: of weights, order and augmentation, combined with the session's seed, so that repeats
+            still differ; None means the session's seed alone.
         save: a file for the final weights, relative to the trial's folder.
         data: a folder of data sets with CIFAR-10, or an own folder of pictures.
     """
@@ -107,7 +109,7 @@ class Recipe:
 
     @property
     def has_test(self) -> bool:
-        """Whether the test set is touched at all."""
+        """Whether the test set is used at all."""
         return self.evaluate_test or self.objective == "test"
 
 
@@ -146,12 +148,13 @@ KINDS: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "boo
 
 
 def recipe_names() -> list[str]:
-    """The recipes that are shipped."""
+    """Names of the recipes that are shipped."""
     return sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 
 def load_recipe(options: Mapping[str, Any]) -> Recipe:
-    """The recipe that `options["recipe"]` names (default `paper`), with the other options on top.
+    """The recipe with the name `options["recipe"]` (default `paper`),
+    overridden by the other options.
 
     Raises:
         InvalidOption: an unknown recipe or option, or a value outside its range.

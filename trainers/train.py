@@ -1,4 +1,4 @@
-"""A configuration and a session come in, one report per epoch comes out."""
+"""Training of one configuration, with one report per epoch."""
 
 from __future__ import annotations
 
@@ -21,18 +21,20 @@ __all__ = ["CHECKPOINT", "Diverged", "Training", "check_options", "train"]
 
 
 def train(config: Config, session: Session) -> None:
-    """Trains one configuration and reports after every epoch.
+    """Train one configuration and report after every epoch.
 
-    The trial continues from `session.folder` if a checkpoint is there; one that is already at its
-    end, or where it is to pause, reports its last metrics again and returns. Told not to go on, it
-    returns as well, with its checkpoint written. The metrics are `val_accuracy` and `val_loss`
-    unless everything is trained on, `test_accuracy` and `test_loss` in the last report if the
-    recipe asks for them, `train_loss`, `train_accuracy`, size and speed; the last report also has
-    the facts about the data, the seed and the precision.
+    The trial continues from the checkpoint in `session.folder`, if there is one. A trial that is
+    already at its end, or where it is to pause, reports its last metrics again and returns. A trial
+    that is told to stop writes its checkpoint and returns.
+
+    The metrics are `train_loss`, `train_accuracy`, size and speed, and `val_accuracy`
+    and `val_loss` unless all images are trained on. The last report also has
+    `test_accuracy` and `test_loss`, if the recipe asks for them, and the facts about the
+    data, the seed and the precision.
 
     Args:
         config: a configuration of the NAS space.
-        session: folder, seed, options (`{"recipe": "proxy", **overrides}`) and `report`.
+        session: folder, seed, options (`{"recipe": "proxy", **overrides}`) and `report`. ⏎
 
     Raises:
         InvalidArchitecture: the configuration cannot be trained.
@@ -52,12 +54,12 @@ def train(config: Config, session: Session) -> None:
 
 
 def check_options(options: Mapping[str, Any]) -> None:
-    """Raises `InvalidOption` or `DataError` for options that no trial could be trained with."""
+    """Raise `InvalidOption` or `DataError` for options that no trial could be trained with."""
     check_recipe(load_recipe(options))
 
 
 def _forget(error: BaseException | None) -> None:
-    """Lets go of what an error's frames hold: the network, its gradients and its pictures."""
+    """Release what the frames of an error hold: the network, its gradients and the images."""
     while error is not None:
         traceback.clear_frames(error.__traceback__)
         error = error.__cause__ or error.__context__
@@ -86,7 +88,7 @@ def _report(training: Training, session: Session) -> bool:
 
 
 def _save_weights(training: Training, path: Path) -> None:
-    """Writes the final weights, and all that is needed to build and use the network again."""
+    """Write the final weights, with all that is needed to build and use the network again."""
     recipe = training.recipe
     path.parent.mkdir(parents=True, exist_ok=True)
     weights = training.final_network.state_dict()
@@ -108,7 +110,7 @@ def _scalars(session: Session, training: Training) -> Iterator[Callable[[dict[st
     if not training.recipe.is_tensorboard:
         yield lambda metrics: None
         return
-    # Imported here: it takes a second that the checks of a configuration need not wait for.
+    # Imported here: it takes a second, which checks of a configuration need not spend.
     from torch.utils.tensorboard.writer import SummaryWriter
 
     writer = SummaryWriter(str(session.folder), purge_step=training.n_scored + 1)

@@ -1,4 +1,4 @@
-"""A configuration and a session come in, the whole state of one trial comes out, and its steps."""
+"""State and steps of the training of one trial."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ class Diverged(ArithmeticError):  # noqa: N818, the name says what happened
 
 
 class Training:
-    """The whole state of one trial: what a checkpoint holds, and the steps that change it.
+    """Training of one trial: the state that a checkpoint holds, and the steps that change it.
 
     Attributes:
         step: number of optimiser steps done.
         metrics: of the last finished epoch.
-        is_stored: whether the checkpoint is that of the last finished epoch, or later.
+        is_stored: whether the checkpoint is from the end of the last finished epoch, or later.
 
     Args:
         config: a configuration of the NAS space.
@@ -66,7 +66,7 @@ class Training:
         set_up(self.recipe)
         self.data = open_dataset(self.recipe, self.device)
         self.seed = _training_seed(self.recipe.seed, session.seed)
-        # After a lack of memory the batch goes through in halves; batch-norm sees each half alone.
+        # After an out-of-memory error a batch is split in halves; batch norm sees each half alone.
         self.n_parts = 2**session.n_out_of_memory
         self.n_batches = _n_batches(config, len(self.data.train), group.n * self.n_parts)
         self.memory = check_memory(
@@ -116,16 +116,16 @@ class Training:
 
     @property
     def is_where_it_ends(self) -> bool:
-        """Whether nothing is to be trained now: it is finished, or where it is to pause."""
+        """Whether no training is left to do now: the trial is finished, or where it is to pause."""
         return self.is_finished or (self.until is not None and self.n_scored >= self.until)
 
     @property
     def final_network(self) -> nn.Module:
-        """What is scored and saved: the averaged network where there is one."""
+        """The network that is scored and saved: the averaged one if there is one."""
         return self.network if self.average is None else self.average.network
 
     def run_epoch(self) -> None:
-        """Trains the rest of the current epoch, scores it and stores everything that is due."""
+        """Train the rest of the current epoch, score it and store whatever is due."""
         while self.epoch == self.n_scored:
             self.run_step()
             if time.monotonic() - self._saved_at >= self.recipe.checkpoint_every_s:
@@ -153,7 +153,7 @@ class Training:
         self.epoch_seconds += time.monotonic() - began
 
     def _accumulate(self, draws: Draws, mix: float) -> None:
-        """Adds the gradients of this rank's pictures, in as many parts as memory asks for."""
+        """Add up the gradients of this rank's images, in as many parts as memory requires."""
         n, size = len(draws.positions), int(self.config["batch_size"])
         for index in range(self.n_parts):
             start, stop = n * index // self.n_parts, n * (index + 1) // self.n_parts
@@ -161,7 +161,7 @@ class Training:
             is_last = index == self.n_parts - 1
             self.statistics.start_part(index)
             with self.group.synchronised(self.forward, is_last), self._autocast():
-                # Ranks are averaged, parts are summed: either way each picture counts the same.
+                # Ranks are averaged, parts are summed: either way all images have the same weight.
                 weight = (stop - start) * self.group.n / size
                 loss = self._loss(images, labels, mix) * weight
             self.scaler.scale(loss).backward()
@@ -197,13 +197,13 @@ class Training:
         return torch.autocast(self.device.type, self.kind)
 
     def learning_rate(self) -> float:
-        """Of the next step."""
+        """Learning rate of the next step."""
         total = self.recipe.epochs * self.n_batches
         return learning_rate(self.config, self.recipe, self.step, total)
 
     @torch.inference_mode()
     def evaluate(self, pictures: Pictures, positions: Tensor) -> tuple[float, float]:
-        """Accuracy and mean loss over pictures `(n,)`."""
+        """Accuracy and mean loss over images `(n,)`."""
         network = self.final_network.eval()
         right = torch.zeros((), device=self.device, dtype=torch.long)
         loss = torch.zeros((), device=self.device, dtype=torch.float64)
@@ -218,7 +218,7 @@ class Training:
         return float(right) / len(positions), float(loss) / len(positions)
 
     def save(self) -> None:
-        """Stores the whole state, unless it is already lost; rank 0 does it for all."""
+        """Store the whole state, unless it has diverged; rank 0 stores it for all ranks."""
         self._check_finite()
         self._add_time()
         self._saved_at = time.monotonic()
@@ -230,7 +230,7 @@ class Training:
             "average": None if self.average is None else self.average.network.state_dict(),
             "optimiser": self.optimiser.state_dict(),
             "scaler": self.scaler.state_dict(),
-            # From here the order and all draws of the epoch are made again.
+            # From this state the order and all random draws of the epoch can be drawn again.
             "generator": self.epoch_began,
             "random": checkpoint.random_state(),
             "sums": (self.loss_sum, self.n_right),
@@ -247,7 +247,7 @@ class Training:
         if self.average is not None:
             self.average.network.load_state_dict(state["average"])
         self.optimiser.load_state_dict(state["optimiser"])
-        if state["scaler"]:  # empty where the kind of number needed none
+        if state["scaler"]:  # empty if the data type needs no scaler
             self.scaler.load_state_dict(state["scaler"])
         self.generator.set_state(state["generator"])
         self.start_epoch()
@@ -257,7 +257,7 @@ class Training:
             setattr(self, name, state["plain"][name])
 
     def start_epoch(self) -> None:
-        """Draws the order of the next epoch and everything else that is random in it."""
+        """Draw the order of the next epoch and all its random numbers."""
         self.epoch_began = self.generator.get_state()
         self.plan = self.data.train.plan(int(self.config["batch_size"]), self.generator)
         self.loss_sum = torch.zeros((), device=self.device, dtype=torch.float64)
@@ -266,7 +266,7 @@ class Training:
 
     def _finish_epoch(self) -> None:
         began = time.monotonic()
-        self._check_finite()  # a GPU is waited for here
+        self._check_finite()  # waits for the GPU
         self.epoch_seconds += time.monotonic() - began
         self.group.average_buffers(self.network)
         if self.average is not None:
@@ -294,9 +294,9 @@ class Training:
             self.save()
 
     def _scores(self) -> dict[str, float]:
-        """Validation in every epoch; the test set at the end, if it is asked for at all.
+        """Validation in every epoch; the test set at the end, if the recipe asks for it.
 
-        All validation pictures count where the result is compared: at the end, and at a pause.
+        All validation images are used where results are compared: at the end, and at a pause.
         """
         is_last = self.epoch == self.recipe.epochs
         is_compared = is_last or self.epoch == self.until
@@ -316,7 +316,7 @@ class Training:
         return {f"{name}_accuracy": accuracy, f"{name}_loss": loss}
 
     def facts(self) -> dict[str, Any]:
-        """What a result is worth knowing of how it was made."""
+        """Facts about how a result was made."""
         return {
             **self.data.facts,
             "train_on": self.recipe.train_on,
@@ -339,8 +339,8 @@ class Training:
         self._resumed_at, self._cpu_at = now, cpu_now
 
     def _check_finite(self) -> None:
-        # The sum of the epoch keeps a NaN once it is there: one look now and then is enough, and a
-        # GPU does not have to wait after every step.
+        # A NaN stays in the sum of the epoch: a check every few steps is enough, and a GPU does not
+        # have to wait after every step.
         if not bool(torch.isfinite(self.loss_sum)):
             raise Diverged(
                 f"the training loss must be finite, got {float(self.loss_sum)} "
@@ -349,7 +349,9 @@ class Training:
 
 
 def _training_seed(option: int | None, own: int) -> int:
-    """The trial's own seed; with the option `seed` another one, still different for each trial."""
+    """The trial's own seed; with the option `seed` another one, which
+    still differs between trials.
+    """
     if option is None:
         return own
     return int(hashlib.sha256(f"{option}/{own}".encode()).hexdigest()[:8], 16)
@@ -363,7 +365,7 @@ def _identity(config: Config, recipe: Recipe, seed: int, facts: dict[str, Any]) 
 
 
 def _n_batches(config: Config, n_train: int, n_parts: int) -> int:
-    """Whole batches per epoch; the rest is dropped, since a batch of one has no variance."""
+    """Whole batches per epoch; the remainder is dropped, since a batch of one has no variance."""
     check_batch(config, n_train, n_parts)
     return n_train // int(config["batch_size"])
 

@@ -1,4 +1,4 @@
-"""Acquisitions, by name, and the choice of configs under them."""
+"""Registry of acquisition functions by name, and the choice of configs that maximise them."""
 
 from nasbo.acquisition.base import Acquisition, Pointwise, Score
 from nasbo.acquisition.bounds import UCB, AddTreeUCB
@@ -14,7 +14,7 @@ ACQUISITIONS: dict[str, type[Acquisition]] = {
     "ucb": UCB,
     "thompson": Thompson,
 }
-"""Those that can be chosen by name alone: their classes are called without arguments."""
+"""Acquisitions that can be chosen by name: each class is called without arguments."""
 
 __all__ = [
     "ACQUISITIONS",

@@ -1,4 +1,4 @@
-"""Acquisitions: what a config promises, from the posterior of its score."""
+"""Base classes of acquisition functions."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from nasbo.history.data import Data
 from nasbo.surrogates.base import Batches, Surrogate
 
 Score = Callable[[Batches], Tensor]
-"""Rows of subspaces, n in all, to what they promise, shape (n,), differentiable in the rows."""
+"""Scores of rows of several subspaces, n in all: shape (n,), differentiable in the rows."""
 
 
 class Acquisition(ABC):
-    """What configs promise.
+    """Acquisition function over configs of any subspace.
 
     Attributes:
         name: of the scores in the journal.
@@ -27,20 +27,20 @@ class Acquisition(ABC):
     is_sampled: ClassVar[bool] = True
 
     def prepare(self, surrogate: Surrogate, data: Data) -> Self:
-        """Take in what there is to improve upon; the fitted surrogate has no running configs."""
+        """Set what is to be improved upon. The surrogate is fitted and has no pending configs."""
         return self
 
     @abstractmethod
     def under(self, surrogate: Surrogate) -> Score:
-        """The score of rows under a surrogate, by which promising subspaces are found."""
+        """The score of rows under a surrogate. It also ranks subspaces where they are sampled."""
 
 
 class Pointwise(Acquisition):
-    """An acquisition of the posterior of each config by itself."""
+    """Acquisition that depends on the posterior mean and variance of each config alone."""
 
     @abstractmethod
     def score(self, mean: Tensor, variance: Tensor) -> Tensor:
-        """What configs promise, shape (n,), given posterior means and variances, (n,) each."""
+        """Acquisition values, shape (n,), from posterior means and variances, (n,) each."""
 
     def under(self, surrogate: Surrogate) -> Score:
         return lambda batches: self.score(*surrogate.posteriors(batches))

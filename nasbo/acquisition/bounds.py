@@ -1,4 +1,4 @@
-"""Upper confidence bounds."""
+"""Upper confidence bound (UCB) acquisitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The choice of the next configs: the best of each subspace, and what follows from it."""
+"""Choice of the next batch: the best config of each subspace, best first."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from nasbo.surrogates.base import Surrogate
 Array = NDArray[np.float64]
 
 MAX_VISITED_SUBSPACES = 64
-"""Up to here an acquisition is maximised in every subspace; above, in sampled ones."""
+"""Largest number of subspaces that are all searched; of more, only a sample is."""
 N_PROMISING = 8
-"""So many sampled subspaces are searched at least, and ``MAX_PROMISING`` at most."""
+"""Least number of sampled subspaces that are searched; ``MAX_PROMISING`` is the most."""
 MAX_PROMISING = 16
 N_RANDOM = 128
 N_BEST = 4
 N_NEIGHBOURS = 32
-"""Structural neighbours that are looked at around each of the best configs."""
+"""Structural neighbours that are scored around each of the ``N_BEST`` best configs."""
 TWIN = 0.02
 
 
 @dataclass(frozen=True)
 class Found:
-    """A config of a subspace, by its row in the unit cube, and its score."""
+    """A config as a row of its subspace's unit cube, with its acquisition value."""
 
     subspace: Subspace
     x: Array
@@ -46,7 +46,7 @@ class Found:
 
 
 class Avoided:
-    """Configs that are not to be suggested: taken ones, and near-twins of running or chosen ones.
+    """Configs not to suggest: known ones, and near-duplicates of pending or chosen ones.
 
     A near-twin lies in the same subspace and differs by less than ``TWIN`` of the range in every
     parameter: it is not worth a training of its own.
@@ -83,7 +83,7 @@ class Avoided:
 
 @dataclass(frozen=True)
 class Chooser:
-    """Chooses configs under an acquisition.
+    """Chooses a batch of configs under an acquisition.
 
     Attributes:
         space: where.
@@ -130,7 +130,7 @@ class Chooser:
         chosen: Sequence[Found],
         n: int,
     ) -> list[Found]:
-        """Further configs of a batch, under a surrogate to which the chosen ones are running.
+        """Further configs of a batch, under a surrogate that has the chosen ones as pending.
 
         Args:
             acquisition: prepared.
@@ -154,7 +154,7 @@ class Chooser:
         avoided: Avoided,
         n: int,
     ) -> list[Found]:
-        """At most ``n`` of the best configs of each of the subspaces, best first."""
+        """The best config of each of the subspaces: the best ``n`` of them, best first."""
         if isinstance(acquisition, Thompson):
             return self._by_draws(acquisition, surrogate, subspaces, avoided, n)
         rows = self.starts(len(subspaces)).draw(subspaces, self.data, self.rng)
@@ -181,17 +181,17 @@ class Chooser:
         return [Found(*one) for one in acquisition.choose(surrogate, rows, self.rng, n)]
 
     def visited(self, acquisition: Acquisition, surrogate: Surrogate, n: int) -> list[Subspace]:
-        """The subspaces to look at for ``n`` configs: all, or promising ones of too many."""
+        """The subspaces to search for ``n`` configs: all, or promising ones if there are many."""
         if not acquisition.is_sampled or self.space.n_subspaces <= MAX_VISITED_SUBSPACES:
             return list(self.space.subspaces())
         wanted = min(max(n, self.n_promising), MAX_PROMISING)
         return self._promising(acquisition.under(surrogate), wanted)
 
     def _promising(self, score: Score, n: int) -> list[Subspace]:
-        """At most ``n`` different subspaces in which the score was found to be largest.
+        """At most ``n`` different subspaces with the largest score found.
 
-        It is looked at on configs of random subspaces and of those that are one structural change
-        away from the best configs so far.
+        The score is evaluated on configs of random subspaces and on structural neighbours of
+        the best configs so far.
         """
         space, data, rng = self.space, self.data, self.rng
         configs = [space.sample(rng) for _ in range(N_RANDOM)]

@@ -1,4 +1,4 @@
-"""Expected and probable improvement upon the best posterior mean so far, as logarithms."""
+"""Logarithms of expected improvement and of probability of improvement."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class LogEI(Pointwise):
 
 
 class SampledLogEI(LogEI):
-    """log-EI, in sampled subspaces where there are too many (appendix B.1.3 of AttnBO)."""
+    """log-EI, but in a sample of the subspaces where there are many (appendix B.1.3 of AttnBO)."""
 
     is_sampled = True
 
@@ -80,7 +80,7 @@ class _LogEI(torch.autograd.Function):
 
 
 class _Given(Model):
-    """The model that BoTorch asks for: at ``X`` the score is N(X, 1)."""
+    """Placeholder model for BoTorch's log-EI: the posterior at ``X`` is N(X, 1)."""
 
     num_outputs = 1
 
@@ -89,7 +89,7 @@ class _Given(Model):
 
 
 class _Moments(Posterior):
-    """A mean that is given, and variance 1."""
+    """Posterior with a given mean and variance 1."""
 
     def __init__(self, mean: Tensor) -> None:
         self.mean, self.variance = mean, torch.ones_like(mean)

@@ -1,7 +1,7 @@
-"""The optimiser of acquisitions: mixed rows of many subspaces at once.
+"""Acquisition optimiser for mixed spaces, over many subspaces at once.
 
-Climbs over one-change neighbours of the best rows and gradient ascent (L-BFGS-B) over their
-continuous columns take turns.
+It alternates between hill climbing over one-change neighbours of the best rows and gradient ascent
+(L-BFGS-B) over their continuous columns.
 """
 
 from __future__ import annotations
@@ -24,20 +24,21 @@ IsTaken = Callable[[Subspace, Array], bool]
 Rows = Sequence[tuple[Subspace, Array]]
 
 CHUNK = 256
-"""Rows per pass through the surrogate: bounds memory, hardly costs time."""
+"""Rows per pass through the surrogate. This bounds memory and hardly costs time."""
 CLIMBED = 2
 ASCENDED = 3
-"""So many of the best rows of each subspace climb, and ascend."""
+"""Number of best rows per subspace that start a climb (``CLIMBED``) and
+an ascent (``ASCENDED``)."""
 ITERATIONS = 30
 FLOOR = -60.0
-"""A log-EI below this has no useful gradient left; other scores do not come near it."""
+"""Lower clip of scores: a log-EI below has no useful gradient, and no other score is as low."""
 SLACK = 1e-9
 LEAST_GAIN = 1e-6
 
 
 @dataclass(frozen=True)
 class Region:
-    """Where to stay: a box for all columns, and at most ``radius`` changed columns of a centre.
+    """Trust region: a box, and a maximum number of columns that differ from a centre.
 
     Attributes:
         low: smallest values, shape (n_free,).
@@ -60,7 +61,7 @@ class Region:
         return cls(zeros, ones, zeros, np.zeros(0, dtype=np.intp), 0)
 
     def contains(self, x: Array) -> NDArray[np.bool_]:
-        """Which rows of ``x``, shape (n, n_free), lie inside: shape (n,)."""
+        """Which rows of ``x``, shape (n, n_free), lie inside, as a mask of shape (n,)."""
         inside = ((x >= self.low - SLACK) & (x <= self.high + SLACK)).all(1)
         changed = (np.abs(x[:, self.counted] - self.centre[self.counted]) > SLACK).sum(1)
         return np.asarray(inside & (changed <= self.radius))
@@ -68,14 +69,14 @@ class Region:
 
 @dataclass(frozen=True)
 class Effort:
-    """How hard to look.
+    """Effort of the optimiser.
 
     Attributes:
-        climbs: steps of a climb, at most.
-        turns: of climb and ascent, at most; they end when a turn gains nothing.
-        leaps: whether a step may make several changes at once, each of which is a gain by itself:
-            some steps then do what takes one step per column else.
-        keeps_all: whether all neighbours that were looked at are kept, not only the steps.
+        climbs: maximum number of steps of a climb.
+        turns: maximum number of turns of climb and ascent; they end when a turn gains nothing.
+        leaps: whether a step may combine several changes, each of which is a gain by itself; such
+            steps replace one step per column.
+        keeps_all: whether all scored neighbours are kept, not only the steps.
     """
 
     climbs: int = 10
@@ -89,7 +90,7 @@ THOROUGH = Effort(climbs=25, turns=3, leaps=False, keeps_all=True)
 
 @dataclass
 class Pool:
-    """Rows of one subspace with their scores, best first once they were sorted."""
+    """Rows of one subspace with their scores; best first after ``sort``."""
 
     subspace: Subspace
     x: Array
@@ -113,7 +114,7 @@ class Pool:
 
 
 Top = tuple[Pool, Array, float]
-"""A row of a pool from which a climb goes on, and its score."""
+"""A row of a pool from which the climb continues, and its score."""
 
 
 def maximise(
@@ -123,7 +124,7 @@ def maximise(
     regions: Sequence[Region] | None = None,
     is_taken: IsTaken = lambda subspace, x: False,
 ) -> list[Pool]:
-    """Rows of large scores in each subspace, best first; the starts are among them.
+    """Rows of large scores in each subspace, best first, the starts among them.
 
     Args:
         score: what is to be large.
@@ -148,7 +149,7 @@ def maximise(
 
 
 def joined(batches: Batches) -> Tensor:
-    """All rows of batches of one subspace, shape (n, n_free)."""
+    """Concatenate the rows of batches of one subspace, shape (n, n_free)."""
     return torch.cat([x for _, x in batches])
 
 
@@ -181,7 +182,7 @@ def _chunks(rows: Rows) -> Iterator[Batches]:
 
 
 def _climb(score: Score, pools: Sequence[Pool], effort: Effort, is_taken: IsTaken) -> None:
-    """Step from the best rows to their best one-change neighbours while that helps."""
+    """Climb from the best rows: step to the best one-change neighbour while the score rises."""
     tops = [
         (pool, pool.x[at], float(pool.scores[at]))
         for pool in pools
@@ -212,7 +213,7 @@ def _climb(score: Score, pools: Sequence[Pool], effort: Effort, is_taken: IsTake
 def _with_leaps(
     score: Score, tops: Sequence[Top], near: Rows, scored: Sequence[Array]
 ) -> tuple[list[tuple[Subspace, Array]], list[Array]]:
-    """The neighbours of each top and their scores, with the leaps that these suggest."""
+    """Neighbours of each top with their scores, and the combined changes that these suggest."""
     parts = zip(tops, near, scored, strict=True)
     leaps = [(subspace, _leaps(top, x, scores)) for top, (subspace, x), scores in parts]
     heights = score_rows(score, leaps)
@@ -221,7 +222,9 @@ def _with_leaps(
 
 
 def _leaps(top: Top, near: Array, scores: Array) -> Array:
-    """Rows with the 2, 3, ... best changes that are a gain each, one per column: (k, n_free)."""
+    """Rows that combine the 2, 3, ... best changes that are a gain each, one
+    per column: (k, n_free).
+    """
     pool, row, height = top
     discrete = pool.subspace.discrete
     leap, leaps, columns = row.copy(), [], set()
@@ -255,7 +258,9 @@ def _best_step(
 
 
 def _ascend(score: Score, pools: Sequence[Pool]) -> None:
-    """Add the best rows of all pools after gradient ascent over their continuous columns."""
+    """Run gradient ascent over the continuous columns of each pool's best
+    rows and add the results.
+    """
     pools = [pool for pool in pools if len(pool.subspace.smooth) and len(pool.x)]
     if not pools:
         return

@@ -1,4 +1,4 @@
-"""Batches that go where the acquisition is largest, and now and then to every subspace."""
+"""Batches of the largest acquisition over all subspaces, with a minimum share for each."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from nasbo.surrogates.base import Surrogate
 
 @dataclass(frozen=True)
 class ByPromise(Chooser):
-    """Chooses one config after the other, each the best of all subspaces.
+    """Chooses one config after the other, each the best over all subspaces.
 
-    The earlier configs of a batch count as running, so that a promising subspace gets several
-    places as long as it stays the most promising.
+    The earlier configs of a batch are pending, so a promising subspace gets several configs of the
+    batch for as long as it stays the most promising.
 
     Attributes:
-        owed: numbers of subspaces that get one place of the batch each, as far as there are places.
+        owed: indices of subspaces that get one config of the batch each, as far as its size allows.
     """
 
     owed: Sequence[int] = ()
@@ -33,7 +33,7 @@ class ByPromise(Chooser):
         n: int,
     ) -> list[Found]:
         owed = self._still_owed(chosen)
-        # The last places are theirs: until then each of them may come in by its promise.
+        # Owed subspaces come last in the batch: until then each may be chosen on its own merit.
         if owed and n - len(chosen) <= len(owed):
             found = self.best_of(owed, acquisition, surrogate, avoided, 1)
             if found:

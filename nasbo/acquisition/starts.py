@@ -1,4 +1,4 @@
-"""Rows from which an acquisition is maximised."""
+"""Starting rows of the acquisition optimiser."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from nasbo.space import Subspace
 Array = NDArray[np.float64]
 
 REDRAWS = 8
-"""How often starts are drawn again where limits leave too few."""
+"""How often starts are drawn again if too few lie inside the limits."""
 N_BEST = 3
-"""Best configs, of a subspace and of all, that are started from."""
+"""Number of best configs, of the subspace and of all subspaces, that starts are drawn around."""
 
 
 @dataclass(frozen=True)
 class Starts:
-    """How many rows each subspace starts from."""
+    """Number of starting rows per subspace, by kind."""
 
     uniform: int = 96
     around_own_best: int = 16
@@ -30,7 +30,7 @@ class Starts:
     projected: int = 4
 
     def draw(self, subspaces: Sequence[Subspace], data: Data, rng: Generator) -> list[Array]:
-        """Uniform rows, rows around the best of the subspace, and around the best of all."""
+        """Uniform rows, and rows around the best configs of the subspace and of all subspaces."""
         home = np.array([subspace.index for subspace in data.subspaces])
         order = np.argsort(-data.scores, kind="stable")
         rows = []
@@ -53,7 +53,7 @@ class Starts:
 def _inside(
     subspace: Subspace, x: Array, allows: Callable[[Subspace, Array], bool], rng: Generator
 ) -> Array:
-    """The rows inside the limits, and others drawn for those outside; all where none was met."""
+    """Replace rows outside the limits by new draws; all rows are returned if no draw is inside."""
     kept = [row for row in x if allows(subspace, row)]
     for _ in range(REDRAWS):
         if 2 * len(kept) >= len(x):

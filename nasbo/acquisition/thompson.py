@@ -1,4 +1,4 @@
-"""Thompson sampling."""
+"""Thompson sampling on a set of configs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_ROWS = 600
 
 
 class Thompson(Acquisition):
-    """The maximisers of functions drawn from the posterior, on a set of configs."""
+    """Maximisers, over a set of configs, of functions drawn from the posterior."""
 
     name: ClassVar[str] = "draw"
 
@@ -33,7 +33,7 @@ class Thompson(Acquisition):
         return self
 
     def under(self, surrogate: Surrogate) -> Score:
-        """log-EI: draws are no score by which subspaces could be told apart one by one."""
+        """log-EI, which ranks subspaces here: a draw is no score of a single row."""
         return self._improvement.under(surrogate)
 
     def choose(
@@ -43,13 +43,14 @@ class Thompson(Acquisition):
         rng: Generator,
         n: int,
     ) -> list[tuple[Subspace, Array, float]]:
-        """The best row of each of ``n`` functions, no row twice, with its value there.
+        """The maximisers of ``n`` drawn functions, no row twice, with the functions' values there.
 
         Args:
             surrogate: fitted.
-            rows: which may be chosen, shape (n_free,) each; at most ``MAX_ROWS`` of them, drawn.
+            rows: the rows to choose from, (n_free,) each; a sample of ``MAX_ROWS`` if there are
+                more.
             rng: for all draws.
-            n: how many.
+            n: number of functions.
         """
         rows = [rows[at] for at in rng.permutation(len(rows))[:MAX_ROWS]]
         with torch.no_grad():
@@ -59,7 +60,7 @@ class Thompson(Acquisition):
 
 
 def draw(mean: Array, covariance: Array, rng: Generator, n: int) -> Array:
-    """``n`` draws, shape (n, m), given a mean, (m,), and a covariance, (m, m)."""
+    """``n`` samples, shape (n, m), of a normal with given mean, (m,), and covariance, (m, m)."""
     values, vectors = np.linalg.eigh(covariance)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     draws: Array = mean + rng.standard_normal((n, len(mean))) @ root.T

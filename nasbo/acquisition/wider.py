@@ -1,4 +1,4 @@
-"""Acquisitions under a posterior that is less sure of itself."""
+"""Acquisition under an inflated posterior standard deviation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nasbo.acquisition.base import Pointwise
 
 @dataclass
 class Wider(Pointwise):
-    """Another acquisition, with all standard deviations a number of times larger.
+    """Another acquisition with all posterior standard deviations multiplied by a factor.
 
     Attributes:
         inner: prepared.

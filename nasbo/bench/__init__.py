@@ -1,7 +1,7 @@
-"""Measurements: what searching costs and what it brings.
+"""Benchmarks of methods: problems, suites, results, tables, and measurements of overhead.
 
-Public are these modules: ``problem`` and ``problems`` (what is searched), ``suites``, ``plan`` and
-``run`` (methods, problems and seeds to cells), ``results`` and ``table`` (cells to tables).
+Public modules: ``problem`` and ``problems`` (the problems), ``suites``, ``plan`` and ``run`` (from
+methods, problems and seeds to cells), ``results`` and ``table`` (from cells to tables).
 """
 
 __all__ = ["plan", "problem", "problems", "results", "run", "suites", "table"]

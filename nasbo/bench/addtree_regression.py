@@ -1,7 +1,7 @@
-"""Training sizes and seeds come in; figure 4 of the Add-Tree paper, as table and plot, goes out.
+"""Figure 4 of the Add-Tree paper: regression error over the number of observations.
 
-Regression on Jenatton's small balanced function with shared variables: how many observations do
-GPs with the Add-Tree covariance, independent GPs and the tree-structured GP need?
+Regression on Jenatton's small balanced function with shared variables: how many observations do GPs
+with the Add-Tree covariance, independent GPs and the tree-structured GP need?
 
     nasbo bench figure4 --out figure4.png
 """
@@ -38,7 +38,7 @@ MODELS: dict[str, Callable[[Space], Surrogate]] = {
     "independent": lambda space: IndependentGPs(space, kernel="se"),
     "tree": lambda space: TreeGP(space, kernel="se"),
 }
-"""All with the squared exponential kernel, as in the paper."""
+"""Surrogates by name, all with the squared exponential kernel, as in the paper."""
 
 
 def _side(shared: str, choice: str, leaves: tuple[str, str]) -> dict[str, Any]:
@@ -82,7 +82,7 @@ class Regression:
 
 
 def measure(sizes: Sequence[int] = SIZES, n_seeds: int = N_SEEDS) -> Regression:
-    """Fit every model to the first rows of each seed's data, for all sizes."""
+    """Fit every model to the first rows of each seed's data, at all sizes."""
     space = load_space(SMALL_BALANCED)
     errors = {name: np.zeros((n_seeds, len(sizes))) for name in MODELS}
     for seed in range(n_seeds):
@@ -140,7 +140,7 @@ def _error(model: Surrogate, train: Data, test: Data) -> float:
 
 
 def reproduce(out: Path, sizes: Sequence[int] = SIZES, n_seeds: int = N_SEEDS) -> Iterator[str]:
-    """Measure, write the plot and a CSV beside it; lines that say what was found come out."""
+    """Measure, write the plot and a CSV file, and yield lines that report the errors."""
     if out.suffix.lower() not in PLOT_KINDS:
         raise NasboError(f"the plot must end in {' or '.join(PLOT_KINDS)}, got {str(out)!r}")
     if n_seeds < 1 or min(sizes) < 2:

@@ -1,7 +1,7 @@
-"""Cells on the NAS space come in; maps of what the paper's encoder attends to go out (figure 12).
+"""Attention maps of the paper's encoder on the NAS space (figure 12 of the AttnBO paper).
 
-The deep kernel of the paper is trained on what a search has seen, once for each of two seeds; the
-map is that of its first block for the best network of four blocks.
+The deep kernel of the paper is trained on the results of a search, once for each of two seeds. The
+map is that of its first block, for the best network of four blocks.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ OPTIMISATION = ("batch_size", "learning_rate")
 
 @dataclass(frozen=True)
 class Shares:
-    """Attention that tokens receive, mean over all tokens that look; 1 / n where all are alike.
+    """Attention that tokens receive, averaged over the attending tokens; 1 / n if uniform.
 
     Attributes:
         early_blocks: mean over the tokens of the first three blocks.
@@ -44,9 +44,9 @@ class Shares:
 
 
 def draw_maps(results: Results, path: Path) -> list[Shares]:
-    """Draw the maps of the first seeds side by side; nothing where the NAS cells are missing.
+    """Draw the maps of the first seeds side by side; empty if there are no NAS cells.
 
-    Published cells have no configs, so there is nothing to draw from them.
+    Published cells have no configs, so no maps can be drawn from them.
     """
     runs = [run for run in results.of(NAS, NAS_METHODS[0]) if "configs" in run.record][:N_SEEDS]
     maps = [(run.seed, one) for run in runs if (one := _map_of(run)) is not None]
@@ -57,7 +57,7 @@ def draw_maps(results: Results, path: Path) -> list[Shares]:
 
 
 def map_shares(seed: int, one: AttentionMap) -> Shares:
-    """What the tokens of a map receive."""
+    """Shares of attention that the tokens of a map receive."""
     received = np.mean(np.array(one.weights), axis=0)
     matches = [re.fullmatch(r".*\[(\d+)\]", label) for label in one.labels]
     blocks = np.array([int(match[1]) if match else 0 for match in matches])

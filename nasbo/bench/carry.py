@@ -1,9 +1,9 @@
-"""Carrying of published cells to the present code, where replays show that it decides the same.
+"""Transfer of published cells to the present code, after replays show identical decisions.
 
-A cell's key holds a hash of the deciding code, so a rebuild without any change of behaviour makes
-all published cells stale. Here a sample of them is run again by the code that made them and by the
-present one. Both run on this machine, because numbers differ between machines even where the code
-does not. Evaluations of expensive problems come from the store that both share.
+A cell's key includes a hash of the deciding code, so a refactoring without any change of behaviour
+makes all published cells stale. A sample of them is run again by the code that made them and by the
+present code. Both run on this machine, because numbers differ between machines even if the code
+does not. Evaluations of expensive problems come from a store that both share.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ from nasbo.errors import NasboError, shorten
 
 State = Literal["waiting", "equal", "refused", "left out", "current"]
 COLUMNS = ("configs", "sources", "subspaces", "values", "scores")
-"""Lists with one entry per trial, all of which must be equal."""
+"""Lists with one entry per trial; all must be equal."""
 
 
 @dataclass(frozen=True)
 class Carriage:
-    """What is to be carried, and how that is checked.
+    """Settings of a transfer.
 
     Attributes:
         old: checkout of the code that made the published cells.
-        file: of published cells; rewritten where cells are carried.
-        out: folder of the replays, where an interrupted run goes on.
-        methods: labels to carry; all if empty.
-        problems: to carry; all if empty.
-        sample: cells to replay of each method, problem and batch.
-        jobs: processes at a time.
+        file: file of published cells; rewritten if any are carried.
+        out: folder of the replays, from which an interrupted run continues.
+        methods: labels to carry; empty means all.
+        problems: names to carry; empty means all.
+        sample: number of cells to replay per method, problem and batch.
+        jobs: number of parallel processes.
     """
 
     old: Path
@@ -63,15 +63,15 @@ class Carriage:
 
 @dataclass
 class Group:
-    """Cells that only their seed tells apart, and what became of them.
+    """Cells that differ only in their seed, with the outcome of their replays.
 
     Attributes:
         records: the published cells.
-        sample: those that are replayed.
-        state: ``equal`` ones are carried; ``left out`` could not be checked here; ``current`` ones
-            are of the present code already.
-        reason: of the state, for the reader.
-        version: of the method in the present code.
+        sample: cells that are replayed.
+        state: ``equal`` groups are carried; ``left out`` ones could not be checked here;
+            ``current`` ones already belong to the present code.
+        reason: explanation of the state.
+        version: version of the method in the present code.
     """
 
     records: list[Record]
@@ -91,11 +91,11 @@ class Group:
 
     @property
     def unit(self) -> tuple[str, int]:
-        """Method and batch: carried on all problems, or on none."""
+        """Method and batch: carried on all problems or on none."""
         return self.label, self.key["batch"]
 
     def decide(self, state: State, reason: str = "") -> None:
-        """Note what becomes of the group."""
+        """Set the outcome of the group."""
         self.state, self.reason = state, reason
 
 
@@ -106,7 +106,7 @@ class Carrying:
         carriage: what to carry.
 
     Raises:
-        NasboError: no checkout, no file of cells, or a filter that matches nothing.
+        NasboError: the checkout or the file of cells is missing, or a filter matches nothing.
     """
 
     def __init__(self, carriage: Carriage) -> None:
@@ -130,7 +130,7 @@ class Carrying:
         return list(found.values())
 
     def missing(self, group: Group) -> list[Record]:
-        """Replays that are not stored yet: a record twice where neither code has run it."""
+        """Replays that are not stored yet; a record occurs twice if neither code has run it."""
         files = [(r, self._file(r, group, s)) for s in self._sides for r in group.sample]
         return [record for record, file in files if not file.is_file()]
 
@@ -139,7 +139,7 @@ class Carrying:
         on_progress: Callable[[Progress], Any] = lambda state: None,
         on_unit: Callable[[list[Group]], Any] = lambda unit: None,
     ) -> None:
-        """Run what is not stored and compare; afterwards no group is waiting.
+        """Run the missing replays and compare. Afterwards no group is waiting.
 
         Args:
             on_progress: called at the start and after each replay.
@@ -158,7 +158,7 @@ class Carrying:
             on_unit(unit)
 
     def write(self) -> int:
-        """Rewrite the file if cells are carried; how many."""
+        """Rewrite the file if any cells are carried; returns their number."""
         carried = {id(r): group for group in self.groups if group.state == "equal"
                    for r in group.records}  # fmt: skip
         if carried:
@@ -171,7 +171,7 @@ class Carrying:
         return self._old, self._present
 
     def _file(self, record: Record, group: Group, checkout: Checkout) -> Path:
-        """Where the replay of a cell by a checkout lies."""
+        """Path of the replay of a cell by a checkout."""
         own = checkout is self._present
         key = record["key"] | ({"version": group.version} if own else {})
         folder = f"{self._machine}-{checkout.fingerprint}"
@@ -216,7 +216,9 @@ class Carrying:
 
 
 def difference(before: Record, now: Record) -> str:
-    """Where two results of one cell differ first, in words; empty if they are the same bits."""
+    """First difference between two results of one cell, as text; empty
+    if they are bit-identical.
+    """
     different = [
         (at, column, was, is_now)
         for column in COLUMNS
@@ -256,7 +258,7 @@ def _chosen(what: str, wanted: Sequence[str], known: Iterable[str]) -> set[str]:
 
 
 def _grouped(records: Iterable[Record], n: int) -> list[Group]:
-    """Groups with their samples: the same ones in every run, by a hash of the key."""
+    """Groups with a deterministic sample each, chosen by a hash of the key."""
     found: dict[str, list[Record]] = {}
     for record in records:
         name = json.dumps([record["label"], record["key"] | {"seed": None}], sort_keys=True)
@@ -268,7 +270,7 @@ def _grouped(records: Iterable[Record], n: int) -> list[Group]:
 
 
 def _check(group: Group, before: Outcome[Cell], now: Outcome[Cell]) -> None:
-    """Whether a group is to be replayed, by its keys in both checkouts."""
+    """Decide from its keys in both checkouts whether a group is to be replayed."""
     if error := before.error or now.error:
         group.decide("left out", f"cannot be run here: {error}")
     elif group.key == now.result:
@@ -292,7 +294,7 @@ def _changes(published: Record, found: Record) -> str:
 
 
 def _too_long(problem: str) -> str:
-    """Why a problem is not replayed: its evaluations are trainings that nobody has stored."""
+    """Why a problem is not replayed: its evaluations are trainings and none are stored."""
     entry = find_entry(problem)
     if entry.cost != "seconds" or entry.store is None or entry.store().results():
         return ""
@@ -300,7 +302,7 @@ def _too_long(problem: str) -> str:
 
 
 def _refuse_together(unit: Sequence[Group]) -> None:
-    """A method that differs anywhere is not carried at all."""
+    """Refuse all groups of a method and batch if one of them differs."""
     refused = [group for group in unit if group.state == "refused"]
     for group in unit if refused else ():
         if group.state == "equal":
@@ -308,7 +310,7 @@ def _refuse_together(unit: Sequence[Group]) -> None:
 
 
 def _carried(record: Record, group: Group) -> Record:
-    """A cell under the present version, with a note of how it came there."""
+    """A cell under the present version, with a note of its origin."""
     note = {"from": record["key"]["version"], "replays": len(group.sample)}
     return record | {
         "key": record["key"] | {"version": group.version},

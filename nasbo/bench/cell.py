@@ -1,4 +1,4 @@
-"""A problem, a method and a seed come in; one finished search, as plain values, goes out."""
+"""One search of a benchmark, given by plain values: problem, method, seed and protocol."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from nasbo.space import Space
 
 Record = dict[str, Any]
 PROTOCOL = 1
-"""Raised when the same cell would be run in another way."""
+"""Version of the protocol, raised when the same cell would be run differently."""
 _NOISE = 7919
 
 
@@ -38,10 +38,10 @@ class Protocol:
     """How a search is run.
 
     Attributes:
-        trials: configs after the initial design.
-        batch: configs per suggestion.
-        design: size of the initial design, drawn over all subspaces; ``None`` for two configs per
-            subspace, or 24 where there are more than 16 subspaces.
+        trials: number of configs after the initial design.
+        batch: number of configs per suggestion.
+        design: size of the initial design, drawn over all subspaces; ``None`` means two configs per
+            subspace, or 24 if there are more than 16 subspaces.
     """
 
     trials: int = 80
@@ -61,7 +61,7 @@ class Protocol:
 
 @dataclass(frozen=True)
 class Cell:
-    """One search of a benchmark, by plain values that another process understands."""
+    """One search of a benchmark, by plain values that can be sent to another process."""
 
     problem: str
     method: str
@@ -74,7 +74,7 @@ class Cell:
 
 
 def cell_key(cell: Cell, problem: Problem) -> Record:
-    """Everything that decides a cell's result."""
+    """Everything that determines a cell's result."""
     spec = cell.spec
     rule = {"returned": RULE} if problem.is_returned else {}
     return {
@@ -93,13 +93,13 @@ def cell_key(cell: Cell, problem: Problem) -> Record:
 
 
 def key_hash(key: Record) -> str:
-    """A short text for a key."""
+    """A short hash of a key."""
     text = json.dumps(key, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def initial_design(space: Space, seed: int, size: int | None = None) -> list[Suggestion]:
-    """The configs that every method starts from; a function of the space and the seed."""
+    """The configs that every method starts from, determined by the space and the seed."""
     if size is None:
         return RandomSearch(space, seed).suggest(History(space), design_size(space))
     rng, taken = np.random.default_rng([seed, 0]), Excluded()
@@ -111,12 +111,12 @@ def initial_design(space: Space, seed: int, size: int | None = None) -> list[Sug
 
 
 def design_of(problem: Problem, seed: int, size: int | None = None) -> list[Suggestion]:
-    """The initial design of a problem; that of a pool consists of its configs."""
+    """The initial design of a problem, with configs of its pool if it has one."""
     return snapped(problem, initial_design(problem.space, seed, size), ())
 
 
 def run_cell(cell: Cell) -> Record:
-    """Run one search; whatever is raised goes to the caller."""
+    """Run one search. Exceptions are not caught."""
     begin = time.perf_counter()
     entry, spec = find_entry(cell.problem), cell.spec
     problem = find_problem(cell.problem)
@@ -154,10 +154,10 @@ def run_cell(cell: Cell) -> Record:
 
 
 def _next_run(driver: Driver, batch: int, rounds: list[list[float]]) -> Run | Next:
-    """The run to evaluate next; notes the processor time if the method decided on a round.
+    """The run to evaluate next; records the CPU time if the method decided on a round.
 
-    One run is evaluated at a time, so all ``batch`` slots are free when the method is asked. A
-    round of no configs says that every config of the space has been tried.
+    One run is evaluated at a time, so all ``batch`` slots are free when the method is asked. An
+    empty round means that every config of the space has been tried.
     """
     history, started = driver.search.history, cpu_seconds()
     first = history.n_suggested
@@ -172,14 +172,14 @@ _WARM: set[str] = set()
 
 
 def _warm_up(spec: MethodSpec, history: History) -> None:
-    """Once per process a method may import and compile, off the clock; what it says is dropped."""
+    """Let a method import and compile once per process, untimed; its suggestions are discarded."""
     if spec.label not in _WARM:
         _WARM.add(spec.label)
         spec.make(history.space).suggest(history, 1)
 
 
 def cpu_seconds() -> float:
-    """Processor time of this process and of the children that it has waited for."""
+    """CPU time of this process and of the children that it has waited for."""
     spent = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(one.ru_utime + one.ru_stime for one in spent)
 
@@ -196,16 +196,17 @@ def _columns(history: History) -> Record:
 
 
 def fallback_reasons(history: History) -> dict[str, int]:
-    """Why configs were drawn without the method, and how often."""
+    """Number of fallback configs, by reason."""
     fallbacks = (trial for trial in history.trials if trial.source == "fallback")
     return dict(Counter(trial.info.get("reason", "unknown") for trial in fallbacks))
 
 
 def _evaluate(driver: Driver, problem: Problem, run: Run, seed: int) -> float | None:
-    """Tell the value of a run; its noise is a function of the seed and the run's number.
+    """Evaluate a run and tell its value; the noise depends on the seed
+    and the run's number only.
 
     Returns:
-        Its score; ``None`` where it failed, or where the truth is too costly for all configs.
+        Its score; ``None`` if the run failed, or if the truth is too costly for all configs.
     """
     config = driver.search.history.trial(run.number).copy().config
     value = float(problem.evaluate(config, np.random.default_rng([_NOISE, seed, run.number])))

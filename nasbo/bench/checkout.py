@@ -1,4 +1,4 @@
-"""A checkout of nasbo whose code is asked for cells, in a process of its own."""
+"""Checkout of nasbo whose code runs cells in a separate process."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from nasbo.bench.workers import Outcome
 from nasbo.errors import NasboError
 
 PRESENT = Path(__file__).resolve().parents[2]
-"""The checkout that this module is part of."""
+"""The checkout that contains this module."""
 _SCRIPT = Path(__file__).with_name("replay.py")
 _NO_CODE = ("__pycache__", "published")
 
 
 @dataclass(frozen=True)
 class Checkout:
-    """The code below one folder, run with the packages of this process.
+    """The code in one folder, run with the packages of this process.
 
     Attributes:
         root: the folder that holds ``nasbo/``.
@@ -41,7 +41,7 @@ class Checkout:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of all code in ``nasbo/``; a cell's version covers the deciding part only."""
+        """Hash of all code in ``nasbo/``; a cell's version covers only the deciding code."""
         digest = hashlib.sha256()
         for file in sorted((self.root / "nasbo").rglob("*")):
             name = file.relative_to(self.root)
@@ -50,11 +50,11 @@ class Checkout:
         return digest.hexdigest()[:12]
 
     def keys(self, cells: Sequence[Cell]) -> list[Outcome[Cell]]:
-        """The key of each cell, in their order; an error where it cannot be run here."""
+        """The key of each cell, in order; an error if the cell cannot be run here."""
         return list(self._ask(cells, jobs=0))
 
     def run(self, cells: Sequence[Cell], jobs: int) -> Generator[Outcome[Cell], None, None]:
-        """Run cells, ``jobs`` at a time, one thread each; in the order in which they end."""
+        """Run cells in ``jobs`` processes of one thread each; yields outcomes as they finish."""
         return self._ask(cells, jobs)
 
     def _ask(self, cells: Sequence[Cell], jobs: int) -> Generator[Outcome[Cell], None, None]:
@@ -71,13 +71,13 @@ class Checkout:
                 stderr=errors,
                 env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
                 text=True,
-                start_new_session=True,  # an interrupt reaches it once, from here
+                start_new_session=True,  # an interrupt reaches it once, from this process
             ) as process:
                 try:
                     for line in process.stdout or ():
                         answer = json.loads(line)
                         yield Outcome(cells[answer["at"]], answer["result"], answer["error"])
-                except BaseException:  # nobody waits for the rest
+                except BaseException:  # the caller has stopped waiting
                     process.terminate()
                     raise
             if process.returncode:
@@ -87,14 +87,14 @@ class Checkout:
 
 
 def machine_tag() -> str:
-    """A short text for what changes the last digits: processor, Python and packages."""
+    """Hash of what affects the last digits: processor, Python and package versions."""
     packages = sorted(f"{one.name} {one.version}" for one in importlib.metadata.distributions())
     told = [platform.platform(), _processor(), platform.python_version(), *packages]
     return hashlib.sha256("\n".join(told).encode()).hexdigest()[:12]
 
 
 def last_line(text: str) -> str:
-    """What a traceback ends with."""
+    """The last line of a traceback."""
     return text.strip().rpartition("\n")[2]
 
 

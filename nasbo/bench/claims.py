@@ -1,4 +1,4 @@
-"""Results and a statement about methods come in; whether it holds here, with numbers, goes out."""
+"""Claims of papers about methods, checked against benchmark results."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from nasbo.bench.statistics import Comparison, compare
 
 @dataclass(frozen=True)
 class Claim:
-    """What a paper says, and what the cells say.
+    """A claim of a paper, and whether the cells confirm it.
 
     Attributes:
-        figure: where it says so.
+        figure: where the paper makes the claim.
         verdict: ``holds``, ``does not hold``, ``undecided`` or ``not run``.
-        numbers: on which the verdict rests.
+        numbers: the evidence for the verdict.
     """
 
     figure: str
@@ -33,7 +33,7 @@ class Claim:
 
 
 def write_claims(out: Path, title: str, claims: Sequence[Claim]) -> str:
-    """Write ``claims.md`` and ``claims.json`` into ``out``; the text."""
+    """Write ``claims.md`` and ``claims.json`` into ``out``; returns the text."""
     rows = [[c.figure, c.text, c.method, f"**{c.verdict}**", c.numbers] for c in claims]
     table = grid(["where", "the paper says", "method", "here", "numbers"], rows)
     text = f"# {title}\n\n{table}\n"
@@ -44,7 +44,7 @@ def write_claims(out: Path, title: str, claims: Sequence[Claim]) -> str:
 
 
 def only(results: Results, problems: Sequence[str], methods: Sequence[str]) -> Results | None:
-    """The part of the results in which all of the methods met all of the problems."""
+    """The part of the results in which all of the methods were run on all of the problems."""
     known = {name: results.problems[name] for name in problems if name in results.problems}
     present = [m for m in methods if all(m in results.contestants(name) for name in known)]
     if not known or len(present) < 2:
@@ -60,20 +60,20 @@ def is_ahead(
     problems: Sequence[str],
     at: int | None = None,
 ) -> Claim:
-    """A claim that the first of two methods is ahead of the second, by Wilcoxon's test.
+    """A claim that the first of two methods is better than the second, by Wilcoxon's test.
 
     Args:
         results: of all methods.
-        said: where, and what.
+        said: where the claim is made, and its text.
         pair: the method of the claim, and the other one.
-        problems: whose runs are taken together.
-        at: how many trials after the design are looked at; all of them where not given.
+        problems: problems whose runs are pooled.
+        at: number of trials after the design that is compared; the last if not given.
     """
     figure, text = said
     part = only(results, problems, pair)
     if part is None:
         return Claim(figure, text, pair[0], "not run", "")
-    sticks, regrets = yardsticks(results), []  # the same units as in the tables
+    sticks, regrets = yardsticks(results), []  # the units of the tables
     for name, info in part.problems.items():
         pairs = regret_pairs(part, sticks, [name], min(at or info.trials, info.trials))
         regrets.append(pairs.regrets[:, :, -1])
@@ -84,5 +84,5 @@ def is_ahead(
 
 
 def counts(found: Comparison) -> str:
-    """A comparison in words."""
+    """A comparison as text."""
     return f"better/worse/tie {found.wins}/{found.losses}/{found.ties}, p = {found.p:.3f}"

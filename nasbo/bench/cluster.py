@@ -1,8 +1,8 @@
-"""A method, a problem and a number of workers come in; how a cluster would have fared goes out.
+"""Discrete-event simulation of a search on a cluster.
 
-The cluster is simulated with a clock of its own; the deciding is the sweep's: the same ``Search``
-and ``Rounds`` that the Ray Tune searcher drives, asked in the same order. A decision takes the
-processor time that it really took; meanwhile trials end, and their results are seen by the next.
+Only the cluster and its clock are simulated. Decisions are made as in a sweep: the same ``Driver``
+and ``Schedule`` that the Ray Tune searcher uses are asked in the same order. A decision takes the
+CPU time that it really took. Trials that end in the meantime are known to the next decision.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ _DURATIONS, _NOISE = 104729, 7919
 
 @dataclass(frozen=True)
 class Durations:
-    """How long trials run.
+    """Random durations of trials.
 
     Attributes:
-        mean_s: seconds in the mean.
+        mean_s: mean in seconds.
         tail: ``lognormal`` or ``pareto``.
-        shape: sd of the logarithm (1: the longest of 64 takes about 8 times the mean), or the
-            exponent of the Pareto tail, above 1.
-        correlation: of the duration's normal score with the mean of a config's numbers: large
-            networks take longer; 0 where the config says nothing.
-        seed: trial k of a seed draws the same number in every schedule and method.
+        shape: standard deviation of the logarithm (1: the longest of 64 takes about 8 times the
+            mean), or the exponent of the Pareto tail, above 1.
+        correlation: between the normal score of the duration and the mean of a config's numbers, as
+            large networks take longer; 0 if durations do not depend on configs.
+        seed: trial k draws the same random number in every schedule and method.
     """
 
     mean_s: float = 600.0
@@ -59,7 +59,7 @@ class Durations:
             raise NasboError(f"-1 <= correlation <= 1 must hold, but got {self.correlation}")
 
     def of(self, trial: Trial, space: Space) -> float:
-        """Seconds that a trial runs."""
+        """Duration of a trial in seconds."""
         z = float(np.random.default_rng([_DURATIONS, self.seed, trial.id]).standard_normal())
         if self.correlation:
             x = space.subspace(trial.subspace).encode(trial.config)
@@ -73,15 +73,15 @@ class Durations:
 
 @dataclass(frozen=True)
 class Cluster:
-    """What is simulated.
+    """Settings of a simulated cluster.
 
     Attributes:
-        workers: trials at a time.
-        trials: configs in all, the design included.
+        workers: number of trials at a time.
+        trials: number of configs, including the design.
         schedule: ``round`` or ``async``, as in a sweep.
         durations: of the trials.
         seed: of the search.
-        suggestion_s: charged for every decision instead of what it took; ``None`` for that.
+        suggestion_s: fixed duration of each decision; ``None`` means the time that it really took.
     """
 
     workers: int = 64
@@ -103,16 +103,16 @@ class Cluster:
 
 @dataclass
 class Course:
-    """What happened; times in simulated seconds.
+    """Record of a simulation; times in simulated seconds.
 
     Attributes:
-        improvements: (time, least true value so far) whenever it fell.
+        improvements: (time, least true value so far) at each improvement.
         decisions: (time, configs, seconds) of each decision.
         end_s: when the last trial ended.
-        handed_out_s: when the last trial began: until then there was work for every worker.
+        handed_out_s: when the last trial began; until then there was work for every worker.
         busy_s: worker-seconds of running trials until ``handed_out_s``.
-        thinking_s: worker-seconds in which free workers waited for a decision, until then.
-        waiting_s: worker-seconds in which they waited for the other trials of a round, until then.
+        thinking_s: worker-seconds until then in which free workers waited for a decision.
+        waiting_s: worker-seconds until then in which they waited for the other trials of a round.
         all_busy_s: worker-seconds of running trials to the end.
     """
 
@@ -130,21 +130,26 @@ class Course:
 
     @property
     def busy_share(self) -> float:
-        """Part of the workers' time that was spent on trials, until the last one began."""
+        """Share of the workers' time spent on trials, until the last one began."""
         return self.busy_s / max(self.busy_s + self.thinking_s + self.waiting_s, 1e-12)
 
     @property
     def all_busy_share(self) -> float:
-        """The same to the end of the last trial: with few trials per worker, the tail decides."""
+        """Share of the workers' time spent on trials until the end of the last one.
+
+        With few trials per worker it depends mostly on the slowest trials.
+        """
         return self.all_busy_s / max(self.cluster.workers * self.end_s, 1e-12)
 
     def best_at(self, time_s: float) -> float:
-        """The least true value at a time; infinity before the first result."""
+        """Least true value at a time; infinity before the first result."""
         return min((best for at, best in self.improvements if at <= time_s), default=math.inf)
 
 
 class _SimulatedDecider:
-    """Decides at once, and hands the decision out when its time has passed."""
+    """Decider that calls the method at once and returns the decision
+    after its simulated duration.
+    """
 
     def __init__(self, simulation: Simulation, method: Method) -> None:
         self._simulation, self._method = simulation, method
@@ -156,7 +161,7 @@ class _SimulatedDecider:
 
     @property
     def ready_s(self) -> list[float]:
-        """When the decision is ready, if there is one."""
+        """Time at which the decision is ready; empty without one."""
         return [] if self._ready is None else [self._ready[0]]
 
     def begin(self, search: Search, n: int) -> None:
@@ -193,7 +198,7 @@ class Simulation:
         self._idle: list[tuple[float, float, float, float]] = []
 
     def run(self, on_end: Callable[[], object] = lambda: None) -> Course:
-        """Run until every trial has ended; ``on_end`` is called after each."""
+        """Run until every trial has ended; ``on_end`` is called after each simulated event."""
         while self._step():
             next_s = min(self._next_times())
             self._count(next_s - self.now)
@@ -204,7 +209,7 @@ class Simulation:
         return self._close()
 
     def _step(self) -> bool:
-        """What the searcher does when Tune asks; whether anything goes on."""
+        """Start what the driver has to start; false if nothing is running or being decided."""
         while isinstance(run := self._driver.next(self._cluster.workers), Run):
             trial = self._search.history.trial(run.number)
             lasts = self._cluster.durations.of(trial, self._search.space)
@@ -227,7 +232,7 @@ class Simulation:
         self.course.end_s = self.now
 
     def _count(self, seconds: float) -> None:
-        """Note what the workers do until the next event."""
+        """Add the time until the next event to busy or idle time."""
         idle = self._cluster.workers - len(self._running)
         is_thinking = self._decider.is_busy
         busy, lost = seconds * len(self._running), seconds * idle

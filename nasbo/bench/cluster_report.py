@@ -1,4 +1,4 @@
-"""Courses of simulated clusters come in; shares, times and a plot go out."""
+"""Summary and plot of simulated clusters."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from nasbo.bench.cluster import Course
 from nasbo.bench.figures import COLORS, new_figure, save
 
 MARKS = (0.25, 0.5, 0.75, 1.0)
-"""Parts of the time of the schedule that was done first."""
+"""Fractions of the mean duration of the faster schedule at which best values are compared."""
 N_COMPARED = 40
 NEAR = 1e-4
-"""Best values that differ by less than this part of all that was gained are equal."""
+"""Tolerance for equal best values, as a fraction of the whole improvement."""
 
 
 def summarise(courses: Sequence[Course]) -> dict[str, Any]:
-    """Numbers by schedule, means over the seeds, and both schedules at the same times."""
+    """Numbers by schedule, averaged over seeds, and a comparison of both
+    schedules at equal times.
+    """
     schedules = list(dict.fromkeys(course.cluster.schedule for course in courses))
     horizon = min(_mean_end(courses, schedule) for schedule in schedules)
     found: dict[str, Any] = {
@@ -70,7 +72,7 @@ def _one(courses: Sequence[Course], horizon: float) -> dict[str, Any]:
 
 
 def _versus(fast: Sequence[Course], slow: Sequence[Course]) -> dict[str, Any]:
-    """At how many of the common times the one is better, equal or worse, pair by pair of seeds."""
+    """Share of common times at which one schedule is better, equal or worse, paired by seed."""
     better = equal = times = 0
     for one, other in zip(fast, slow, strict=True):
         values = [value for course in (one, other) for _, value in course.improvements]
@@ -94,7 +96,7 @@ def _finite(value: Any) -> float | None:
 
 
 def verdicts(summary: dict[str, Any], bar: float = 0.97) -> list[str]:
-    """What the numbers say, in words; what holds a schedule back is named."""
+    """The summary as text; below ``bar`` it names what the workers wait for."""
     lines = []
     for name, one in summary["schedules"].items():
         share = one["busy_share"]
@@ -116,7 +118,7 @@ def verdicts(summary: dict[str, Any], bar: float = 0.97) -> list[str]:
 
 
 def plot_courses(courses: Sequence[Course], title: str, path: Path) -> Path:
-    """The best value over simulated time, one line per seed."""
+    """Plot the best value over simulated time, one line per seed."""
     figure, axes = new_figure(title, "simulated hours", "best value so far")
     schedules = list(dict.fromkeys(course.cluster.schedule for course in courses))
     for index, schedule in enumerate(schedules):

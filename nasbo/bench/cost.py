@@ -1,4 +1,4 @@
-"""Methods and sizes of history come in; CPU seconds per suggestion go out."""
+"""CPU time per suggestion, by method and size of the history."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from nasbo.space import Config, Space, load_space
 SIZES = (50, 200)
 REPEATS = 5
 PACKAGES = {"smac": "smac", "tpe": "optuna"}
-"""What methods need that nasbo does not require."""
+"""Optional packages that methods need."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What one suggestion of a method costs.
+    """CPU time of one suggestion of a method.
 
     Attributes:
         method: its name.
-        seconds: CPU seconds, the median of several suggestions, by the size of the history.
+        seconds: CPU seconds by the size of the history, median of several suggestions.
     """
 
     method: str
@@ -38,12 +38,12 @@ class Cost:
 
     @property
     def growth(self) -> float:
-        """How many times dearer the largest history is than the smallest."""
+        """Ratio of the cost at the largest history to that at the smallest."""
         return self.seconds[max(self.seconds)] / self.seconds[min(self.seconds)]
 
 
 def installed_methods() -> list[str]:
-    """The methods of nasbo whose packages are installed, by name."""
+    """nasbo's methods whose packages are installed, by name."""
     return sorted(n for n in METHODS if n not in PACKAGES or find_spec(PACKAGES[n]) is not None)
 
 
@@ -54,18 +54,18 @@ def measure_costs(
     repeats: int = REPEATS,
     progress: Callable[[str], None] = lambda line: None,
 ) -> list[Cost]:
-    """Time single suggestions behind histories whose rows are spread evenly over the subspaces.
+    """Time single suggestions, with histories spread evenly over the subspaces.
 
-    All methods and sizes take turns, so that a busy moment of the machine hits them alike. The
-    processes that a method starts and ends count as well. One suggestion of each comes first,
-    untimed: it pays for imports.
+    Methods and sizes alternate, so that other load on the machine affects all alike.
+    Child processes of a method count, too. One untimed suggestion of each method
+    comes first, for its imports.
 
     Args:
         methods: their names.
-        space: name, file or document of the space; that of Jenatton's small function.
-        sizes: results in the history.
-        repeats: suggestions timed of each method and size, behind histories of their own.
-        progress: is told what was done.
+        space: name, file or document of the space; by default that of Jenatton's small function.
+        sizes: number of results in the history.
+        repeats: number of timed suggestions per method and size, each with a history of its own.
+        progress: called with a line after each round of measurements.
     """
     if repeats < 1 or len(sizes) < 1 or min(sizes) < 2:
         raise NasboError(f"repeats >= 1 and sizes >= 2 must hold, but got {repeats} and {sizes}")
@@ -86,7 +86,7 @@ def measure_costs(
 
 
 def table(costs: Sequence[Cost]) -> list[str]:
-    """Lines of text: a method each, dearest last."""
+    """Lines of text: one method per line, the most expensive last."""
     sizes = sorted(costs[0].seconds)
     head = "".join(f"{f'n = {size}':>12}" for size in sizes)
     lines = [f"{'method':<14}{head}{'growth':>10}"]
@@ -97,7 +97,7 @@ def table(costs: Sequence[Cost]) -> list[str]:
 
 
 def _searched(space: Space, method: str, n: int, seed: int) -> Search:
-    """A search that has ``n`` results in subspaces taken in turns."""
+    """A search with ``n`` results, in subspaces taken in turns."""
     search = Search(space, method=method, mode="min", seed=seed)
     rng = np.random.default_rng([seed, n])
     start = 0 if space.is_listable else int(rng.integers(space.n_subspaces))
@@ -110,14 +110,14 @@ def _searched(space: Space, method: str, n: int, seed: int) -> Search:
 
 
 def bowl(space: Space, config: Config) -> float:
-    """A quadratic in the unit cube, with its own optimum and offset in each subspace."""
+    """Quadratic in the unit cube, with its own optimum and offset in each subspace."""
     subspace = space.subspace_of(config)
     x = subspace.encode(config)
     return float(((x - 0.3 - 0.1 * (subspace.index % 4)) ** 2).sum()) + 0.1 * (subspace.index % 7)
 
 
 def _suggest(search: Search) -> float:
-    """CPU seconds of one suggestion, ended children included."""
+    """CPU seconds of one suggestion, including child processes."""
     before = _cpu_seconds()
     search.ask(1)
     return _cpu_seconds() - before

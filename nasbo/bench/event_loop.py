@@ -1,4 +1,4 @@
-"""Measures how late Tune handles results while a slow fit is under way: seconds go out."""
+"""Measurement of how late Tune handles results during a slow fit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nasbo.space import Space
 
 
 class SlowMethod(Method):
-    """Random search that takes a given time for each decision, with the processor busy."""
+    """Random search that busy-waits for a given time at each decision."""
 
     def __init__(self, space: Space, seed: int = 0, *, seconds: float = 10.0) -> None:
         super().__init__(space, seed)
@@ -27,7 +27,7 @@ class SlowMethod(Method):
 
 @dataclass(frozen=True)
 class LoopDelay:
-    """How results fared while the method was thinking."""
+    """Delay of results during decisions."""
 
     n_results: int
     median_s: float
@@ -36,7 +36,7 @@ class LoopDelay:
 
 
 def measure_event_loop(fit_s: float = 10.0, period_s: float = 0.5) -> LoopDelay:
-    """Run trials that report often beside fits that take long, on a Ray of this machine."""
+    """Run frequently reporting trials during long fits, on a local Ray."""
     import ray
     from ray import tune
 

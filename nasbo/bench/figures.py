@@ -1,4 +1,4 @@
-"""Results come in; plots over trials and over observations, as PNG files, go out."""
+"""Plots of benchmark results as PNG files."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def write_figures(results: Results, out: Path) -> list[Path]:
 
 
 def file_name(text: str) -> str:
-    """A text as part of a file's name."""
+    """A text made safe for a file name."""
     return re.sub(r"[^A-Za-z0-9_=-]+", "_", text).strip("_")
 
 
 def new_figure(title: str, x: str, y: str) -> tuple[Any, Any]:
-    """A figure with one pair of axes."""
+    """A figure with one axes."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -54,13 +54,13 @@ def new_figure(title: str, x: str, y: str) -> tuple[Any, Any]:
 
 
 def save(figure: Any, path: Path) -> Path:
-    """Write a figure."""
+    """Save a figure as PNG; returns the path."""
     figure.savefig(path, dpi=DPI, format="png")
     return path
 
 
 def draw_bands(axes: Any, index: int, label: str, curves: Array) -> None:
-    """The mean of curves, shape (n, t), with its interval; the first is drawn on top."""
+    """Draw the mean of curves, shape (n, t), with its interval; the first is drawn on top."""
     mean, low, high = bootstrap_bands(curves)
     x = np.arange(len(mean))
     color = COLORS[index % len(COLORS)]
@@ -105,7 +105,9 @@ def _rank_figure(
 
 
 def rank_curves(pairs: Pairs) -> Array:
-    """Ranks over trials, shape (n, methods, trials + 1): of problems, or of seeds if it is one."""
+    """Ranks over trials, shape (n, methods, trials + 1), per problem, or
+    per seed of a single one.
+    """
     ranked = ranks(pairs.regrets)
     return pairs.by_problem(ranked) if len(set(pairs.problems)) > 1 else ranked
 
@@ -127,7 +129,7 @@ def _cost_figure(results: Results, out: Path) -> Path:
 
 
 def _binned(costs: Array, n_bins: int = 16) -> tuple[Array, Array]:
-    """Medians of costs, shape (n, 2) with the count first, in bins of the count."""
+    """Medians of costs, shape (n, 2) with the count first, in bins of that count."""
     edges = np.unique(np.linspace(costs[:, 0].min(), costs[:, 0].max() + 1, n_bins + 1).astype(int))
     bins = np.digitize(costs[:, 0], edges)
     used = np.unique(bins)

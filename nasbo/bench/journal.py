@@ -1,4 +1,4 @@
-"""Measures what the journal costs: seconds per trial while writing, seconds to open, go out."""
+"""Measurement of the journal: write time per trial, and time to open."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nasbo.search import Search
 
 @dataclass(frozen=True)
 class JournalCost:
-    """What remembering costs."""
+    """Cost of the journal."""
 
     n_trials: int
     per_trial_ms: float
@@ -23,12 +23,13 @@ class JournalCost:
 
 
 def measure_journal(folder: Path, n_trials: int = 10_000, n_timed: int = 300) -> JournalCost:
-    """Write and read a search over the NAS space.
+    """Time the writing and reading of a journal on the NAS space.
 
     Args:
-        folder: where the journal lies: its disk is what is measured.
-        n_trials: size of the journal that is opened.
-        n_timed: trials whose writing, forced to disk, is timed: suggested, started, finished.
+        folder: where the journal is written; its disk is what is measured.
+        n_trials: number of trials in the journal that is opened.
+        n_timed: number of trials whose writes are timed: suggested, started and finished, with
+            fsync.
     """
     path = folder / "bench.jsonl"
     path.unlink(missing_ok=True)
@@ -48,7 +49,7 @@ def measure_journal(folder: Path, n_trials: int = 10_000, n_timed: int = 300) ->
 
 
 def _one_trial(search: Search) -> float:
-    """Seconds that the journal took of one trial: three writes, each forced to disk."""
+    """Seconds that the journal took for one trial: three writes with fsync."""
     journal = search.journal
     assert journal is not None
     spent = 0.0

@@ -1,4 +1,4 @@
-"""A problem's name comes in; its entry goes out, from the registry or from a user's own module."""
+"""Lookup of problems by name, in the registry or in a user's module."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ def find_entry(name: str) -> Entry:
     """The entry of a problem.
 
     Args:
-        name: of the registry, or ``module:attribute`` for an ``Entry`` or a function without
-            arguments that makes a ``Problem``.
+        name: a name of the registry, or ``module:attribute`` of an ``Entry`` or a function without
+            arguments that returns a ``Problem``.
 
     Raises:
-        NasboError: there is none; the message lists the known ones.
+        NasboError: there is no such problem; the message lists the known ones.
     """
     if name in PROBLEMS:
         return PROBLEMS[name]
@@ -40,7 +40,7 @@ def find_entry(name: str) -> Entry:
 
 
 def find_problem(name: str) -> Problem:
-    """The problem itself, once what it needs is known to be there."""
+    """The problem itself, after a check that its requirements are met."""
     problem = make_problem(name) if name in PROBLEMS else find_entry(name).make()
     if not isinstance(problem, Problem):
         raise NasboError(f"{name!r} must make a Problem, got {type(problem).__name__}")

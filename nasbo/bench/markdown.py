@@ -1,4 +1,4 @@
-"""The numbers of a table come in; text that people read goes out."""
+"""Benchmark tables as Markdown text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Table = dict[str, Any]
 
 
 def to_markdown(table: Table, title: str = "Benchmark", command: str = "") -> str:
-    """All tables, the summary first."""
+    """All tables as Markdown, the summary first."""
     sections = [
         _head(table, title, command),
         _summary(table),
@@ -29,7 +29,7 @@ def to_markdown(table: Table, title: str = "Benchmark", command: str = "") -> st
 
 
 def grid(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table of Markdown; bars inside of cells are kept apart from those between them."""
+    """A Markdown table; bars inside of cells are escaped."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(
         "| " + " | ".join(c.replace("|", "\\|") for c in line) + " |" for line in lines
@@ -37,7 +37,7 @@ def grid(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def number(value: float | None, digits: int = 3, missing: str = "–") -> str:
-    """A number in few characters."""
+    """A number as short text."""
     if value is None:
         return missing
     if abs(value) >= 10 ** (digits - 1):
@@ -109,7 +109,7 @@ def _tests(table: Table) -> str:
 
 
 def comparison_words(one: Table | None) -> str:
-    """Pairs won, lost and even with their p, and a word where it is significant."""
+    """Wins, losses, ties and p of a comparison, and a word if it is significant."""
     if one is None:
         return "–"
     word = "" if one["verdict"] == "even" else f" **{one['verdict']}**"
@@ -241,7 +241,7 @@ def _methods(table: Table) -> str:
 
 
 def _summary(table: Table) -> str:
-    """The first method against the best of the others, in three lines."""
+    """Summary of the first method against the best of the others, in three lines."""
     first, *peers = table["methods"]
     overall = table["ranks"].get("overall", {})
     if not peers or not overall:
@@ -262,7 +262,7 @@ def _summary(table: Table) -> str:
         for peer, one in tested.items()
         if one["verdict"] == "behind"
     ]
-    lines.append(f"- {first} is significantly behind: {', '.join(behind) or 'nobody, nowhere'}.")
+    lines.append(f"- {first} is significantly behind: {', '.join(behind) or 'none'}.")
     needed = table["reach"]["median"]
     when = "not reached" if needed is None else f"reached after {needed:g} trials"
     exact = _trials(table["reach"]["median_exact"])
@@ -282,7 +282,7 @@ def _least(values: Iterable[float | None]) -> float | None:
 
 
 def bold(value: float | None, best: float | None, digits: int) -> str:
-    """A number, bold where it is the best."""
+    """A number, bold if it is the best."""
     text = number(value, digits + 1)
     is_best = value is not None and best is not None and value <= best + 1e-9
     return f"**{text}**" if is_best else text
@@ -311,7 +311,7 @@ def _p(value: float | None) -> str:
 
 
 def summary_rows(table: Table) -> Iterator[list[str]]:
-    """The overall ranks as a terminal shows them: method, then one cell per checkpoint."""
+    """Overall ranks for the terminal: method, then one cell per checkpoint."""
     found = table["ranks"].get("overall", {})
     for method in table["methods"]:
         yield [method, *[number(one["mean"].get(method), 3) for one in found.values()]]

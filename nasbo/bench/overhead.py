@@ -1,4 +1,4 @@
-"""Measures what nasbo adds to a trial: trivial trials under bare Tune and under a sweep go in."""
+"""Measurement of nasbo's overhead per trial: trivial trials in a sweep and under Tune alone."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SLOTS = 2
 
 @dataclass(frozen=True)
 class Overhead:
-    """What a trivial trial costs, in wall-clock seconds, and what the driver grows by."""
+    """Wall-clock seconds per trivial trial, and growth of the driver's memory."""
 
     n_trials: int
     bare_s: float
@@ -42,15 +42,16 @@ class Overhead:
 
 
 def trivial(config: Config) -> float:
-    """The trainer: nothing to do."""
+    """Trainer that does nothing."""
     return float(config["x"] if config["kind"] == "a" else config["y"])
 
 
 def measure_overhead(n_trials: int = 1000) -> Overhead:
-    """Run trivial trials on two slots: half of them bare, all as a sweep, then the other half.
+    """Run trivial trials on two slots: half of them under Tune, all as a
+    sweep, then the other half.
 
-    The bare runs have a searcher that draws at random from the same space, actors that are used
-    again and no loggers: what is left of Tune is what any sweep on it pays.
+    The runs under Tune alone have a random searcher on the same space, reused actors and no
+    loggers. What remains is the overhead of Tune itself, which every sweep has.
     """
     import ray
 
@@ -76,7 +77,7 @@ def measure_overhead(n_trials: int = 1000) -> Overhead:
 
 
 def _run_bare(n_trials: int, folder: Path) -> float:
-    """Seconds that Tune alone takes."""
+    """Seconds that the trials take under Tune alone."""
     from ray import tune
     from ray.tune.search import Searcher
 
@@ -110,7 +111,7 @@ def _run_bare(n_trials: int, folder: Path) -> float:
 
 
 def _run_sweep(n_trials: int, root: Path) -> float:
-    """Seconds that the same takes as a sweep, journal and all."""
+    """Seconds that the trials take as a sweep, including the journal."""
     from nasbo.tune.run import run_sweep
 
     file = root / "space.yaml"
@@ -134,6 +135,6 @@ def _run_sweep(n_trials: int, root: Path) -> float:
 
 
 def _resident_mb() -> float:
-    """Memory of this process that is in use now."""
+    """Resident memory of this process."""
     pages = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6

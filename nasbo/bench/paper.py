@@ -1,7 +1,7 @@
-"""A folder of the suite attnbo-paper comes in; the paper's figures, and which claims hold, go out.
+"""Figures and claims of the AttnBO paper, from the cells of the suite attnbo-paper.
 
-The claims are those of the AttnBO paper (sections 5.1 to 5.3, appendices D and E), each decided by
-numbers of the cells. A claim whose cells are not there is "not run".
+The claims are those of sections 5.1 to 5.3 and appendices D and E. Each is decided by numbers from
+the cells. A claim without cells is "not run".
 """
 
 from __future__ import annotations
@@ -30,11 +30,13 @@ from nasbo.bench.suites import (
 
 SIMULATION = "jenatton_small"
 OURS = ("attnbo", PAPER_METHOD)
-"""The default and the paper's model as written: each claim is checked for both."""
+"""The default method, and the paper's model as written. Each claim is checked for both."""
 
 
 def write_paper(out: Path) -> str:
-    """Draw the figures into ``out`` and write ``claims.md`` and ``claims.json``; its text."""
+    """Draw the figures into ``out`` and write ``claims.md`` and
+    ``claims.json``; returns the text.
+    """
     results = load_results(out)
     draw_figures(results, out)
     claims = check_claims(results, draw_maps(results, out / "figure_12.png"))
@@ -72,7 +74,7 @@ def _all_sets() -> list[str]:
 
 
 def _mean_ranks(results: Results, problems: list[str], methods: list[str]) -> dict[str, float]:
-    """Mean ranks at the end among the methods that have run; nothing where that is not enough."""
+    """Mean final ranks of the methods that were run on all problems; empty for fewer than two."""
     part = only(results, problems, methods)
     if part is None:
         return {}
@@ -96,7 +98,7 @@ def _is_best(results: Results, figure: str, text: str, ours: str, problems: list
 
 
 def _gap_grows(results: Results) -> Claim:
-    """The more complex the space, the further apart the methods: spread of the mean ranks."""
+    """Claim that methods differ more on more complex spaces, by the spread of their mean ranks."""
     text = "methods differ more in the combined space than in its parts"
     spreads = {}
     for space in PAPER_SPACES:
@@ -111,7 +113,7 @@ def _gap_grows(results: Results) -> Claim:
 
 
 def best_by_iteration(results: Results, problem: str, method: str) -> list[float]:
-    """Mean over the seeds of the best value after each suggestion, the design first."""
+    """Best value after each suggestion, the design first, averaged over seeds."""
     runs = results.of(problem, method)
     n = min((len(run.round_ends) for run in runs), default=0)
     ends = [[0, *run.round_ends[:n]] for run in runs]

@@ -1,4 +1,4 @@
-"""Results of the suite attnbo-paper come in; plots in the order of the paper's figures go out."""
+"""Plots of the suite attnbo-paper, numbered as in the paper."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ VARIANTS = (PAPER_METHOD, NO_EMBEDDING, TOKEN_POOLING)
 
 
 def draw_figures(results: Results, out: Path) -> list[Path]:
-    """The figures whose cells are there."""
+    """Draw the figures whose cells exist."""
     sets = {space: [f"{space}_{data}" for data in PAPER_SETS] for space in PAPER_SPACES}
     all_sets = [name for names in sets.values() for name in names]
     drawn = [
@@ -61,7 +61,7 @@ def _panels(n: int) -> tuple[Any, list[Any]]:
 def _regrets(
     results: Results, problems: Sequence[str], methods: Sequence[str], path: Path
 ) -> Path | None:
-    """A panel per problem: regret over trials."""
+    """One panel per problem: regret over trials."""
     known = [name for name in problems if name in results.problems]
     if not known:
         return None
@@ -82,7 +82,9 @@ def _regrets(
 def _rank_panels(
     results: Results, sets: dict[str, list[str]], methods: Sequence[str], path: Path
 ) -> Path | None:
-    """A panel per space: mean rank over trials among the methods that met all of its problems."""
+    """One panel per space: mean rank over trials of the methods that were
+    run on all its problems.
+    """
     found = {space: _ranked(results, names, methods) for space, names in sets.items()}
     drawn = {space: part for space, part in found.items() if part is not None}
     if not drawn:
@@ -114,7 +116,7 @@ def _ranked(
 
 
 def _iterations(results: Results, path: Path) -> Path | None:
-    """The NAS space by BO iteration: a batch counts as one."""
+    """Error on the NAS space over BO iterations; a batch counts as one."""
     if NAS not in results.problems:
         return None
     figure, (axes,) = _panels(1)

@@ -1,4 +1,4 @@
-"""Problems, methods and seeds come in; the cells of a benchmark, checked at the door, go out."""
+"""Plan of a benchmark: problems, methods and seeds, checked and listed as cells."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Part:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a benchmark runs.
+    """A checked benchmark.
 
     Attributes:
-        parts: what was asked for; the first method of the first part is compared with the others.
+        parts: what is run; the first method of the first part is compared with the others.
         left_out: methods that cannot run here, with the reason.
         problems: the problems by name, made once.
     """
@@ -40,12 +40,12 @@ class Plan:
 
     @property
     def methods(self) -> list[str]:
-        """Labels in the order in which they are named first."""
+        """Labels in the order of their first occurrence."""
         return list(dict.fromkeys(label for part in self.parts for label in part.methods))
 
     @property
     def cells(self) -> list[Cell | CurveCell]:
-        """Seed by seed, so that a run that is stopped has compared everybody on some seeds."""
+        """Cells ordered by seed, so that a stopped run has compared all methods on some seeds."""
         found: dict[Cell | CurveCell, None] = {}
         for seed in range(max(part.seeds for part in self.parts)):
             for part in self.parts:
@@ -64,14 +64,14 @@ def _cell(
 
 
 def make_plan(parts: Sequence[Part], skip_missing: bool = False) -> Plan:
-    """Check everything that can be wrong before the first search runs.
+    """Check a benchmark before its first search runs.
 
     Args:
-        parts: what to run; methods in any spelling.
-        skip_missing: leave methods out whose packages are missing, instead of refusing.
+        parts: what to run; methods in any notation.
+        skip_missing: leave out methods whose packages are missing, instead of raising.
 
     Raises:
-        NasboError: an unknown name, a problem that cannot be made, a package that is missing.
+        NasboError: an unknown name, a problem that cannot be made, or a missing package.
     """
     if not parts or not all(part.problems and part.methods for part in parts):
         raise NasboError("a benchmark needs at least one problem and one method")
@@ -108,7 +108,7 @@ def _make(name: str) -> Problem:
 
 
 def _check_protocol(part: Part, problems: Mapping[str, Problem]) -> None:
-    """Raise where a method or a problem does not fit how the part is run."""
+    """Raise if a method or a problem does not fit the part's protocol."""
     specs, protocol = [parse_method(label) for label in part.methods], part.protocol
     if isinstance(protocol, CurveProtocol):
         for spec in specs:
@@ -120,7 +120,7 @@ def _check_protocol(part: Part, problems: Mapping[str, Problem]) -> None:
 
 
 def _missing(labels: Sequence[str], problems: Mapping[str, Problem]) -> dict[str, str]:
-    """Methods whose packages are not installed; any other fault is raised at once."""
+    """Methods whose packages are not installed, with the error; other errors are raised."""
     space = next(iter(problems.values())).space
     missing = {}
     for label in dict.fromkeys(labels):

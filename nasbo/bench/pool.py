@@ -1,4 +1,4 @@
-"""Pools: problems where only the configs of a table have values, and searches on them."""
+"""Pools: problems in which only the configs of a table have values, and searches on them."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from nasbo.search import Decider, LocalDecider, Search
 
 @dataclass(frozen=True)
 class Pool:
-    """Configs of numbers in the unit cube.
+    """Finite set of configs in the unit cube.
 
     Attributes:
-        names: of the numbers.
-        read: gives the configs, shape (n, d), when they are first needed.
+        names: of the parameters.
+        read: returns the configs, shape (n, d); called when they are first needed.
     """
 
     names: Sequence[str]
     read: Callable[[], NDArray[np.float64]]
 
     def row(self, config: Config) -> int:
-        """The row of a config; raises ``NasboError`` where it is not of the pool."""
+        """The row of a config; raises ``NasboError`` if it is not in the pool."""
         found = self._rows.get(config_key(config))
         if found is None:
             raise NasboError(f"only configs of the pool have values, got {config}")
         return found
 
     def snap(self, config: Config, used: Collection[str]) -> Config | None:
-        """The nearest config that is not used, by Euclid; ``None`` when all are."""
+        """The nearest unused config by Euclidean distance; ``None`` if all are used."""
         at = np.array([config[name] for name in self.names])
         distances = ((self.read() - at) ** 2).sum(1)
         for row in np.argsort(distances, kind="stable"):
@@ -60,7 +60,9 @@ class Pool:
 def snapped(
     problem: Problem, suggestions: Sequence[Suggestion], used: Collection[str]
 ) -> list[Suggestion]:
-    """Suggestions as a problem has them: those of a pool, each once; fewer when it is used up."""
+    """Suggestions mapped to distinct configs of the problem's pool;
+    fewer if the pool is used up.
+    """
     if problem.snap is None:
         return list(suggestions)
     taken, found = set(used), []
@@ -73,7 +75,9 @@ def snapped(
 
 
 class PoolDecider(LocalDecider):
-    """Asks the method in this process; what it proposes becomes configs of the pool."""
+    """Decider that calls the method in this process and maps its
+    proposals to configs of the pool.
+    """
 
     def __init__(self, problem: Problem) -> None:
         super().__init__()
@@ -85,5 +89,5 @@ class PoolDecider(LocalDecider):
 
 
 def decider_of(problem: Problem) -> Decider:
-    """Who decides in a search on a problem."""
+    """The decider for searches on a problem."""
     return LocalDecider() if problem.snap is None else PoolDecider(problem)

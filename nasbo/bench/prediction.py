@@ -1,7 +1,7 @@
-"""Problems and methods come in; how well the methods' surrogates predict new configs goes out.
+"""Predictive accuracy and calibration of methods' surrogates.
 
-A search needs more than small errors: a surrogate must know how far it may be off, or it stops
-looking too early. So its whole predictive distribution is scored on configs that it has not seen.
+Small errors are not enough for a search: an overconfident surrogate stops exploring too early. So
+the whole predictive distribution is scored on held-out configs.
 
     nasbo bench predict --problem share --size 50
 """
@@ -38,21 +38,23 @@ SIZES = (20, 50, 100)
 N_SEEDS = 5
 N_HELD_OUT = 200
 FLOOR = 0.01
-"""Added to each predicted sd, squared, in sds of the observed scores: what a search cannot see."""
+"""Added in quadrature to each predicted sd, in sds of the observed scores: differences this small
+do not matter to a search."""
 WORST = -10.0
-"""The least log density that one config counts with: a miss by some four and a half sds."""
+"""Lower clip of the log density of one config: an error of about four and a half sds."""
 LEVELS = np.linspace(0.05, 0.95, 19)
 
 
 @dataclass(frozen=True)
 class Quality:
-    """Of the predictions of one surrogate, or the mean of several.
+    """Quality of the predictions of one surrogate, or the mean over several.
 
     Attributes:
         error: root mean squared error, in sds of the held-out scores.
-        best_error: the same over the best quarter of the held-out configs.
-        log_density: of the held-out scores, in sds, the mean in nats; larger is better.
-        calibration: mean distance of the part of scores below a predicted quantile from its level.
+        best_error: root mean squared error over the best quarter of the held-out configs.
+        log_density: mean log density of the held-out scores, in sds, in nats; larger is better.
+        calibration: mean absolute difference between a predicted quantile's level and the share of
+            scores below it.
     """
 
     error: float
@@ -66,7 +68,7 @@ class Quality:
 
 @dataclass(frozen=True)
 class Row:
-    """Qualities of one method on one problem behind so many observations, one per seed."""
+    """Qualities of one method on one problem and number of observations, one per seed."""
 
     problem: str
     size: int
@@ -85,17 +87,18 @@ def measure_predictions(
     n_seeds: int = N_SEEDS,
     progress: Callable[[str], None] = lambda line: None,
 ) -> list[Row]:
-    """Fit every surrogate to the same random observations and score it on the same new configs.
+    """Fit every surrogate to the same random observations and score it on
+    the same held-out configs.
 
-    Configs are uniform over the subspaces, then inside. Data carry the problem's noise,
+    Configs are uniform over the subspaces, then inside. Observations have the problem's noise and
     held-out scores do not: predictions are of the noise-free score.
 
     Args:
         methods: such as ``attnbo[attention=off]``; all must have a surrogate.
         problems: their names.
-        sizes: of the observations; a smaller set is the front of a larger one.
-        n_seeds: sets of observations drawn.
-        progress: is told what was done.
+        sizes: numbers of observations; a smaller set is the beginning of a larger one.
+        n_seeds: number of sets of observations.
+        progress: called with a line after each set.
     """
     if n_seeds < 1 or not sizes or min(sizes) < 2:
         raise NasboError(f"seeds >= 1 and sizes >= 2 must hold, but got {n_seeds} and {sizes}")
@@ -118,7 +121,7 @@ def measure_predictions(
 
 
 def draw_rows(problem: Problem, n: int, rng: Generator, is_true: bool = False) -> Data:
-    """Random configs with their scores, larger is better; the first of them count as design."""
+    """Random configs with their scores, larger is better; the first ones count as the design."""
     subspaces: list[Subspace] = [problem.space.random_subspace(rng) for _ in range(n)]
     x = [subspace.encode(subspace.sample_config(rng)) for subspace in subspaces]
     scores = []
@@ -131,7 +134,7 @@ def draw_rows(problem: Problem, n: int, rng: Generator, is_true: bool = False) -
 
 
 def score(surrogate: Surrogate, held_out: Data) -> Quality:
-    """Of the predictions of a fitted surrogate for observations without noise."""
+    """Quality of a fitted surrogate's predictions of noise-free held-out scores."""
     with torch.no_grad():
         mean, variance = (part.numpy() for part in surrogate.posteriors(batches_of(held_out)))
     sds = np.sqrt(np.maximum(variance, 0.0) + FLOOR**2)
@@ -141,7 +144,7 @@ def score(surrogate: Surrogate, held_out: Data) -> Quality:
     best = held_out.scores >= np.quantile(held_out.scores, 0.75)
     z, log_slope = on_scale(surrogate.scale, held_out.scores)
     away = (z - mean) / sds
-    with np.errstate(invalid="ignore"):  # where a score is outside of the scale
+    with np.errstate(invalid="ignore"):  # scores beyond the end of the scale
         densities = -0.5 * away**2 - np.log(sds) - 0.5 * math.log(2 * math.pi)
         densities = np.where(np.isfinite(away), densities + log_slope + math.log(spread), WORST)
     below = ndtr(away)
@@ -155,7 +158,7 @@ def score(surrogate: Surrogate, held_out: Data) -> Quality:
 
 
 def on_scale(scale: Scale, y: Array) -> tuple[Array, Array]:
-    """Scores on a model's scale, shape (n,), and the log of its slope at each of them.
+    """Scores on a model's scale, shape (n,), and the log derivative at each.
 
     A score beyond the end of a logarithmic scale is infinite there.
     """
@@ -167,12 +170,12 @@ def on_scale(scale: Scale, y: Array) -> tuple[Array, Array]:
 
 
 def mean_quality(qualities: Sequence[Quality]) -> Quality:
-    """The mean of each number."""
+    """Mean of each number over several qualities."""
     return Quality(*(float(value) for value in np.mean([list(one) for one in qualities], axis=0)))
 
 
 def table(rows: Sequence[Row]) -> list[str]:
-    """Lines of text: the methods per problem and size, then over all problems."""
+    """Lines of text: methods by problem and size, then over all problems."""
     wide = max(len(row.method) for row in rows) + 2
     pad = max(len(row.problem) for row in rows) + 2
     head = f"{'problem':<{pad}}{'n':>6}  {'method':<{wide}}"
@@ -196,7 +199,7 @@ def _line(problem: str, size: int, method: str, quality: Quality, pad: int, wide
 
 
 def _surrogate(method: Method, label: str, seed: int) -> Surrogate:
-    """The surrogate of a method, not fitted."""
+    """The unfitted surrogate of a method."""
     if not isinstance(method, SurrogateMethod):
         raise NasboError(f"{label} has no surrogate whose predictions could be scored")
     return method.make_surrogate(Task.empty(method.space, seed))

@@ -1,4 +1,4 @@
-"""What a benchmark problem is: a `Space` and a function from a `Config` to a value to minimise."""
+"""Benchmark problem: a `Space` and a function from a `Config` to a value to minimise."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ Snap = Callable[[Config, Collection[str]], Config | None]
 
 @dataclass(frozen=True)
 class Curve:
-    """Values of a training on its way: a problem that can be trained in part.
+    """Learning curve of a problem whose trials can be trained in part.
 
     Attributes:
-        at: The (perhaps noisy) value of a config after so many steps, 1 to `n_steps`; noise comes
-            from the generator.
-        n_steps: Of a full training.
-        finals: True values of random configs at the end, or of all configs of a pool. Their least
-            value and their median make regrets comparable.
-        n_untrained: Steps at the beginning whose values were measured before any training.
+        at: The (perhaps noisy) value of a config after a number of steps, 1 to `n_steps`; noise is
+            drawn from the generator.
+        n_steps: Number of steps of a full training.
+        finals: True final values of random configs, or of all configs of a pool. Regrets are scaled
+            by their minimum and median.
+        n_untrained: Number of leading steps whose values were measured before any training.
     """
 
     at: Callable[[Config, int, np.random.Generator], float]
@@ -36,26 +36,27 @@ class Curve:
 
 @dataclass(frozen=True)
 class Problem:
-    """One objective over one space, minimised.
+    """One objective over one space, to be minimised.
 
     Attributes:
         space: The only definition of the search space; peers get it through adapters.
-        evaluate: The (perhaps noisy) value that a method is told; noise comes from the generator.
-        truth: The value without noise, by which methods are scored; None if `evaluate` has none.
-        optimum: The least true value, if it is known: regret is then measured from it.
-        version: Raised when the values change, so that cached results are not mixed with new ones.
+        evaluate: The (perhaps noisy) value that a method is told; noise is drawn from the
+            generator.
+        truth: The noise-free value, by which methods are scored; None if `evaluate` has no noise.
+        optimum: The least true value, if known: regret is then measured from it.
+        version: Raised when the values change, so that cached results do not mix with new ones.
         is_returned: Whether a method is scored by the truth of the config that it returns, and not
-            by the least truth of those that it tried, which nobody would know of.
-        is_truth_costly: Whether the truth costs so much that only configs get it that are returned
-            or were measured best.
-        truth_after: Where even that is too much: after how many trials beyond the design the
-            returned config gets its truth. It also does before the first one; a curve keeps the
-            last known value in between. Empty for all.
-        curve: Values on the way; None where configs are evaluated as a whole. `evaluate` is then
-            its value at the end.
-        snap: Where only the configs of a pool have values: from a proposal and the keys
-            (`config_key`) of used configs to the nearest unused config of the pool, or None when
-            all are used. The search reports that config.
+            by the least truth among those that it tried, which a user would not know.
+        is_truth_costly: Whether the truth is so costly that it is evaluated only for configs that
+            are returned or were measured best.
+        truth_after: If that is still too costly: the numbers of trials after the design at which
+            the truth of the returned config is evaluated, in addition to 0. In between, a curve
+            keeps the last known value. Empty means all.
+        curve: Values during training; None if configs are only evaluated as a whole. `evaluate` is
+            its final value.
+        snap: For a pool: maps a proposed config and the keys (`config_key`) of used configs to the
+            nearest unused config of the pool, or None if all are used. The search reports that
+            config.
     """
 
     name: str
@@ -75,9 +76,9 @@ class Problem:
             raise NasboError(f"{self.name}: truth must be given where returned configs are scored")
 
     def score(self, config: Config, value: float) -> float:
-        """The value by which a config counts that was measured as `value`."""
+        """The value by which a config is scored that was measured as `value`."""
         return value if self.truth is None else self.truth(config)
 
     def true_value(self, config: Config) -> float:
-        """The value without noise of a config; what has no truth apart has no noise."""
+        """The noise-free value of a config; without `truth` the problem has no noise."""
         return self.truth(config) if self.truth else self.evaluate(config, np.random.default_rng(0))

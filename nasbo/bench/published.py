@@ -1,4 +1,4 @@
-"""Cells of a benchmark come in; one small file that can be shipped goes out, and the way back."""
+"""Published cells: compressed files that ship with nasbo."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from nasbo.bench.run import CELLS, cell_file, make_folder, read_cells, write_rec
 from nasbo.errors import NasboError
 
 SHIPPED = Path(__file__).with_name("published")
-"""Files that come with nasbo: what a newcomer compares with, without hours of computing."""
+"""Files that ship with nasbo, so that results can be compared without hours of computing."""
 _LEFT_OUT = ("configs",)
-"""Half of the size, and of no use to the tables."""
+"""Keys left out: half of the size, and not needed by the tables."""
 
 
 def publish_cells(out: Path, file: Path) -> int:
-    """Write the cells of a folder, one version of each, as compressed JSON lines; how many."""
+    """Write one version of each cell of a folder as compressed JSON lines; returns their number."""
     return write_published(read_cells(out), file)
 
 
 def write_published(cells: Iterable[Record], file: Path) -> int:
-    """Write cells, one version of each, as compressed JSON lines; how many."""
+    """Write cells, one version of each, as compressed JSON lines; returns their number."""
     records = sorted(one_version_each(cells)[0], key=_file_of)
     lines = [
         json.dumps({k: v for k, v in record.items() if k not in _LEFT_OUT}, separators=(",", ":"))
@@ -37,11 +37,11 @@ def write_published(cells: Iterable[Record], file: Path) -> int:
 
 
 def adopt_cells(out: Path, folder: Path = SHIPPED) -> int:
-    """Put published cells where a run of ``out`` looks for finished ones; how many are new there.
+    """Copy published cells into the folder of a benchmark; returns the number of new ones.
 
     Args:
         out: folder of a benchmark.
-        folder: where the files lie.
+        folder: folder of the published files.
     """
     make_folder(out / CELLS)
     n_new = 0
@@ -55,7 +55,7 @@ def adopt_cells(out: Path, folder: Path = SHIPPED) -> int:
 
 
 def read_published(file: Path) -> list[Record]:
-    """The cells of a file; raises ``NasboError`` where it is none."""
+    """The cells of a file; raises ``NasboError`` if it is not a file of cells."""
     try:
         return [json.loads(line) for line in lzma.decompress(file.read_bytes()).splitlines()]
     except (OSError, lzma.LZMAError, ValueError) as error:

@@ -1,7 +1,7 @@
-"""Results come in; regrets on a scale that problems share go out.
+"""Normalised regret, comparable between problems.
 
-0 is the optimum, or the best value that any run has found; 1 is the median of random search at the
-end of its trials.
+0 is the optimum, or the best value of any run if that is unknown. 1 is the median of random search
+at the end of its trials.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ LOG_FLOOR = 1e-9
 
 @dataclass(frozen=True)
 class Yardstick:
-    """How a problem's values become regrets.
+    """Scale of a problem's regrets.
 
     Attributes:
         best: the value of regret 0.
         unit: the difference that counts as regret 1.
-        is_optimum: whether ``best`` is known to be the least, not only found.
-        reference: what regret 1 stands for.
+        is_optimum: whether ``best`` is the known optimum and not just the best value found.
+        reference: what has regret 1.
     """
 
     best: float
@@ -43,13 +43,13 @@ class Yardstick:
         return gaps / self.unit
 
     def log10(self, values: Array) -> Array:
-        """log10 of the regrets in the problem's own unit, not below the floor of 1e-9."""
+        """log10 of the unnormalised regrets, at least that of 1e-9."""
         logs: Array = np.log10(np.maximum(np.asarray(values) - self.best, LOG_FLOOR))
         return logs
 
 
 def yardstick(results: Results, problem: str) -> Yardstick:
-    """The yardstick of a problem, from all of its runs; failures alone are no measure."""
+    """The scale of a problem's regrets, from all of its runs, including hidden ones."""
     info = results.problems[problem]
     runs = results.on(problem)
     found = min(float(run.best.min()) for run in runs)
@@ -71,7 +71,7 @@ def yardstick(results: Results, problem: str) -> Yardstick:
 
 
 def yardsticks(results: Results) -> dict[str, Yardstick]:
-    """Of all problems."""
+    """The scales of all problems."""
     return {problem: yardstick(results, problem) for problem in results.problems}
 
 
@@ -80,8 +80,8 @@ class Pairs:
     """Regrets of several methods on the same problems and seeds.
 
     Attributes:
-        methods: those that met every problem.
-        regrets: after 0, 1, ... trials beyond the design, shape (pairs, methods, trials + 1).
+        methods: those that were run on every problem.
+        regrets: after 0, 1, ... trials after the design, shape (pairs, methods, trials + 1).
         problems: of each pair.
         unranked: methods without a run on some of the problems.
     """
@@ -92,7 +92,7 @@ class Pairs:
     unranked: tuple[str, ...]
 
     def by_problem(self, values: Array) -> Array:
-        """Means within each problem of values of the pairs: (pairs, ...) to (problems, ...)."""
+        """Average values of pairs within each problem: (pairs, ...) to (problems, ...)."""
         owners = np.array(self.problems)
         return np.array([values[owners == name].mean(0) for name in dict.fromkeys(self.problems)])
 
@@ -100,13 +100,13 @@ class Pairs:
 def regret_pairs(
     results: Results, sticks: dict[str, Yardstick], problems: Sequence[str], trials: int
 ) -> Pairs:
-    """The pairs of problem and seed that can be compared.
+    """The pairs of problem and seed that all methods can be compared on.
 
     Args:
         results: all runs.
-        sticks: of the problems.
-        problems: to look at; those with fewer trials are left out.
-        trials: beyond the design, as far as the curves go.
+        sticks: scales of the problems.
+        problems: to use; those with fewer trials are left out.
+        trials: length of the curves after the design.
     """
     long_enough = [name for name in problems if trials <= results.problems[name].trials]
     met = [set(results.contestants(name)) for name in long_enough]

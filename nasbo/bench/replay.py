@@ -1,7 +1,7 @@
 """Script that runs cells with the code of one checkout: a request on stdin, JSON lines on stdout.
 
-``nasbo.bench.checkout`` starts it by its path, with another checkout's ``nasbo`` on the path. So
-it may only use what that checkout has: ``Cell``, ``cell_key``, ``run_cell``, ``run_tasks``.
+``nasbo.bench.checkout`` starts it by its path, with another checkout's ``nasbo`` on the path. So it
+may only use what every checkout has: ``Cell``, ``cell_key``, ``run_cell``, ``run_tasks``.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from nasbo.errors import NasboError
 def main() -> None:
     """Answer one request: the keys of cells, or their results."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # packages print what they like
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # ends the workers, too
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # packages may print to stdout
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # also ends the workers
     request = json.load(sys.stdin)
     home = str(Path(inspect.getfile(run_cell)).resolve().parents[2])
     if home != request["root"]:

@@ -1,4 +1,4 @@
-"""Cells come in; their courses, as arrays over trials, go out: tables and plots rest on them."""
+"""Benchmark results: cells as arrays over trials, for tables and plots."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Run:
-    """One cell.
+    """One cell as arrays over trials.
 
     Attributes:
-        best: what the run is scored by, after 0, 1, ... trials beyond the design, (trials + 1,):
-            least true value so far, or true value of the config that the method returns.
+        best: score after 0, 1, ... trials after the design, (trials + 1,): the least true value so
+            far, or the true value of the config that the method returns.
         chosen: true value of the config that was measured best so far, (trials + 1,).
-        tried: least true value so far, (trials + 1,); ``None`` where it is not known.
-        best_subspace: of the config that ``best`` is the value of, (trials + 1,).
-        costs: (observations so far, processor seconds per config) of each suggestion.
-        round_ends: trials beyond the design that had ended after each suggestion.
+        tried: least true value so far, (trials + 1,); ``None`` if unknown.
+        best_subspace: subspace of the config that ``best`` is the value of, (trials + 1,).
+        costs: (observations so far, CPU seconds per config) of each suggestion.
+        round_ends: number of trials after the design that had ended after each suggestion.
     """
 
     problem: str
@@ -51,7 +51,7 @@ class Run:
 
 @dataclass(frozen=True)
 class ProblemInfo:
-    """What the tables need to know of a problem."""
+    """Facts about a problem for the tables."""
 
     name: str
     group: str
@@ -65,17 +65,17 @@ class ProblemInfo:
 
 @dataclass(frozen=True)
 class Results:
-    """All runs that belong together.
+    """Runs that are compared with each other.
 
     Attributes:
         methods: labels; the first one is compared with the others.
         problems: in the order of the plan.
         runs: by (problem, method, seed).
         missing: cells of the plan that are not finished.
-        left_out: methods that could not take part, with the reason.
-        notes: what a reader of the table must know.
-        command: that ran the cells, if it is known.
-        hidden: runs that belong to these but are not shown; yardsticks rest on them too.
+        left_out: methods that could not be run, with the reason.
+        notes: notes for the reader of the tables.
+        command: the command that ran the cells, if known.
+        hidden: other runs, not shown; regret scales depend on them, too.
     """
 
     methods: tuple[str, ...]
@@ -88,7 +88,9 @@ class Results:
     hidden: tuple[Run, ...] = ()
 
     def seeds(self, problem: str, methods: Sequence[str] | None = None) -> list[int]:
-        """Seeds that all of the methods (of those that met the problem) have finished."""
+        """Seeds that all of the given methods (default: all that were run on
+        the problem) have finished.
+        """
         wanted = self.contestants(problem) if methods is None else methods
         sets = [set(self._by_seed.get((problem, method), {})) for method in wanted]
         return sorted(set.intersection(*sets)) if sets else []
@@ -103,7 +105,7 @@ class Results:
         return [found[seed] for seed in sorted(found)]
 
     def on(self, problem: str) -> list[Run]:
-        """All runs on a problem, those that are not shown too."""
+        """All runs on a problem, including hidden ones."""
         return [run for run in (*self.runs.values(), *self.hidden) if run.problem == problem]
 
     @cached_property
@@ -117,13 +119,13 @@ class Results:
 def load_results(out: Path, methods: Sequence[str] = (), problems: Sequence[str] = ()) -> Results:
     """The results of a folder.
 
-    The folder's plan says which cells belong together; without it, all of them do. Where a cell
-    was run by several versions of a method, the present one counts, or else the newest.
+    The folder's plan determines which cells belong together; without a plan, all do. If several
+    versions of a method ran a cell, the present version counts, or else the newest.
 
     Args:
         out: folder of a benchmark.
-        methods: labels to keep, in that order; default the plan's.
-        problems: to keep; default the plan's.
+        methods: labels to keep, in this order; default: those of the plan.
+        problems: names to keep; default: those of the plan.
 
     Raises:
         NasboError: a method or a problem is not in the folder, or nothing is finished.
@@ -160,7 +162,7 @@ def load_results(out: Path, methods: Sequence[str] = (), problems: Sequence[str]
 
 
 def _chosen(what: str, wanted: Sequence[str], known: Sequence[str], out: Path) -> tuple[str, ...]:
-    """What is wanted of the known ones, all by default."""
+    """The wanted names, all known ones by default; raises if one is unknown."""
     for name in wanted:
         if name not in known:
             raise NasboError(f"{what} must be one of {', '.join(known)} in {out}, got {name!r}")
@@ -169,7 +171,7 @@ def _chosen(what: str, wanted: Sequence[str], known: Sequence[str], out: Path) -
 
 @dataclass(frozen=True)
 class _Curves:
-    """What a run is scored by, with its diagnostics, as in ``Run``."""
+    """Scores of a run and its diagnostics, as in ``Run``."""
 
     best: Array
     chosen: Array
@@ -178,7 +180,7 @@ class _Curves:
 
 
 def make_run(record: Record) -> Run:
-    """A cell's record as arrays; a search that ran out of configs keeps its best to the end."""
+    """A cell's record as arrays; a search that ran out of configs keeps its last value."""
     curves = _curves(record) if record.get("returned") is None else _returned_curves(record)
     sizes = [size for _, size, _ in record["rounds"]]
     costs = tuple((n, cpu / size) for n, size, cpu in record["rounds"] if size)
@@ -197,7 +199,7 @@ def make_run(record: Record) -> Run:
 
 
 def _curves(record: Record) -> _Curves:
-    """Of a cell that is scored by the least true value."""
+    """Curves of a cell that is scored by the least true value."""
     n_design, trials = record["n_design"], record["key"]["trials"]
     scores, values = as_array(record["scores"]), as_array(record["values"])
     subspaces = np.array(record["subspaces"], dtype=np.int64)
@@ -209,11 +211,11 @@ def _curves(record: Record) -> _Curves:
 
 
 def _returned_curves(record: Record) -> _Curves:
-    """Of a cell that is scored by the configs that its method returned."""
+    """Curves of a cell that is scored by the configs that its method returned."""
     returned, trials = record["returned"], record["key"]["trials"]
     at = np.minimum(np.arange(trials + 1), len(returned["trials"]) - 1)
     tried = returned["of_tried"]
-    # A search in which nothing has finished has returned nothing, and is in no subspace.
+    # A search without any finished trial has returned no config.
     subspaces = [-1 if t is None else record["subspaces"][t] for t in returned["trials"]]
     return _Curves(
         as_array(returned["of_returned"])[at],
@@ -224,7 +226,7 @@ def _returned_curves(record: Record) -> _Curves:
 
 
 def as_array(values: Sequence[float | None]) -> Array:
-    """Values as numbers, infinity for those that are not there."""
+    """Values as an array, with infinity for missing ones."""
     return np.array([np.inf if one is None else one for one in values], dtype=np.float64)
 
 
@@ -234,9 +236,9 @@ def _part(raw: dict[str, Any]) -> Part:
 
 
 def one_version_each(records: Iterable[Record]) -> tuple[list[Record], list[Record]]:
-    """Of cells that only the version of their method tells apart one, and the others.
+    """One of the cells that differ only in their method's version, and the other ones.
 
-    It is that of the code as it is now (which may have been taken back), or else the latest.
+    The present version (which may be a reverted one) is preferred, else the newest.
     """
     found: dict[str, Record] = {}
     others = []
@@ -255,7 +257,7 @@ def _is_current(record: Record) -> bool:
 
 @lru_cache(maxsize=256)
 def _current_version(label: str, is_by_cost: bool) -> str | None:
-    """The version of a method's code here; ``None`` for a method that is not here."""
+    """The version of a method's present code; ``None`` if the method does not exist here."""
     try:
         spec = parse_method(label)
         return curve_version(spec) if is_by_cost else method_version(spec)
@@ -264,7 +266,7 @@ def _current_version(label: str, is_by_cost: bool) -> str | None:
 
 
 def _planned(records: Sequence[Record], parts: Sequence[Part]) -> tuple[list[Record], list[str]]:
-    """The records of a plan, and what it lacks."""
+    """The records of a plan, and descriptions of its missing cells."""
 
     def identity(record: Record) -> tuple[Any, ...]:
         key = record["key"]
@@ -289,12 +291,12 @@ def _planned(records: Sequence[Record], parts: Sequence[Part]) -> tuple[list[Rec
 
 
 def _batch(label: str, batch: int) -> int | None:
-    """Configs per suggestion, where the method's label does not say it itself."""
+    """Configs per suggestion; ``None`` if the method's label states them."""
     return None if parse_method(label).batch else batch
 
 
 def _default_order(labels: Iterable[str]) -> tuple[str, ...]:
-    """``attnbo`` and its variants first."""
+    """Labels with ``attnbo`` and its variants first."""
     return tuple(sorted(set(labels), key=lambda one: (not one.startswith("attnbo"), len(one), one)))
 
 
@@ -315,7 +317,7 @@ def _info(name: str, records: Sequence[Record]) -> ProblemInfo:
 
 
 def _mixtures(records: Sequence[Record]) -> list[str]:
-    """Methods whose cells were made by more than one version."""
+    """Note about methods whose cells were made by more than one version."""
     versions: dict[str, set[str]] = {}
     for record in records:
         versions.setdefault(record["label"], set()).add(record["key"]["version"])
@@ -324,7 +326,7 @@ def _mixtures(records: Sequence[Record]) -> list[str]:
 
 
 def fallback_shares(results: Results) -> dict[str, float]:
-    """Part of the trials beyond the design that a method could not choose itself."""
+    """Share of trials after the design that are fallbacks, by method."""
     shares = {}
     for method in results.methods:
         sources: Counter[str] = Counter()

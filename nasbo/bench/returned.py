@@ -1,4 +1,4 @@
-"""True values of the configs that a search returns, one after each trial beyond the design."""
+"""True values of the configs that a search returns after each trial."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from nasbo.search import Search
 
 Curve = list[float | None]
 RULE = 2
-"""Raised when a search returns another config after the same results: part of the cells' keys."""
+"""Version of the rule by which a search returns a config: part of the cells' keys."""
 
 
 @dataclass
 class Returned:
-    """The configs that a user would take if the search stopped after so many trials.
+    """The configs that a user would take if the search stopped after each number of trials.
 
-    A search is asked for its ``best`` while it stands at that number of results, so that whatever
-    its method says of noisy values counts: a later answer would know later results.
+    The search is asked for its ``best`` at that number of results, with its method's noise
+    estimates at the time: a later answer would depend on later results.
 
     Attributes:
-        problem: whose truth counts.
-        trials: that the search returned, after 0, 1, ... trials beyond the design; ``None`` where
-            nothing had finished.
-        observed: trials with the best value so far, likewise.
+        problem: problem whose truth counts.
+        trials: trials that were returned after 0, 1, ... trials after the design; ``None`` if none
+            had finished.
+        observed: trials with the best value so far, in the same form.
     """
 
     problem: Problem
@@ -35,14 +35,14 @@ class Returned:
     _truths: dict[int, float] = field(default_factory=dict)
 
     def ask(self, search: Search) -> None:
-        """Note what the search returns as it stands."""
+        """Record what the search returns now."""
         known = [trial for trial in search.history.trials if trial.value is not None]
         if not known:
             self.trials.append(None)
             self.observed.append(None)
             return
         best = search.best
-        # Earlier trials first among equals, as in the history.
+        # Ties go to the earlier trial, as in the history.
         lucky = min(known, key=lambda trial: (trial.value, trial.id)).copy()
         for trial in (best, lucky):
             self._configs[trial.id] = trial.config
@@ -50,7 +50,7 @@ class Returned:
         self.observed.append(lucky.id)
 
     def columns(self, scores: Curve, n_design: int) -> dict[str, Any]:
-        """Part of a cell's record.
+        """Columns for a cell's record.
 
         Args:
             scores: true values of all trials, ``None`` where unknown.
@@ -58,8 +58,8 @@ class Returned:
 
         Returns:
             ``trials`` that were returned, and true values ``of_returned``, ``of_observed`` (the
-            config with the best value) and ``of_tried`` (the best of all; ``None`` where the truth
-            is too costly for all), after 0, 1, ... trials beyond the design.
+            config with the best value) and ``of_tried`` (the best of all; ``None`` if the truth is
+            too costly for all), after 0, 1, ... trials after the design.
         """
         tried = None if self.problem.is_truth_costly else _least_so_far(scores, n_design)
         return {
@@ -71,7 +71,9 @@ class Returned:
 
     @property
     def _looked_at(self) -> list[int]:
-        """After 0, 1, ... trials beyond the design, the last time that the truth was looked at."""
+        """For 0, 1, ... trials after the design: the last number at which
+        the truth was evaluated.
+        """
         times = range(len(self.trials))
         if not self.problem.truth_after:
             return list(times)

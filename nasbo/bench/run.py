@@ -1,4 +1,4 @@
-"""A plan comes in; its cells, run over processes and kept as files, go out."""
+"""Runner of a benchmark: the cells of a plan in parallel processes, one result file each."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ CELLS, CRASHES, PLAN = "cells", "crashes", "plan.json"
 
 @dataclass(frozen=True)
 class Settings:
-    """How a plan is run.
+    """Settings of a run of a plan.
 
     Attributes:
         out: the folder of the results.
-        jobs: processes at a time.
+        fresh: whether finished cells are run again.
         fresh: whether finished cells are run again.
         any_version: whether cells of other versions of a method count as finished.
-        command: that the tables name as their origin.
+        command: command that the tables name as their origin.
     """
 
     out: Path
@@ -41,7 +41,7 @@ class Settings:
 
 @dataclass
 class Progress:
-    """Where a run stands: cells in all, found finished, run, crashed with their traceback."""
+    """Progress of a run: number of cells, cached, run, and tracebacks of crashed ones."""
 
     n_cells: int
     n_cached: int = 0
@@ -56,10 +56,10 @@ class Progress:
 def run_plan(
     plan: Plan, settings: Settings, on_progress: Callable[[Progress], Any] = lambda state: None
 ) -> Progress:
-    """Run what is not finished yet.
+    """Run the cells that are not finished.
 
-    A cell that crashes is noted with its traceback and does not stop the others; it is tried
-    again by the next run.
+    A crashed cell is recorded with its traceback and does not stop the others. The
+    next run tries it again.
 
     Args:
         plan: what to run.
@@ -88,13 +88,13 @@ def run_plan(
 
 
 def run_any_cell(cell: Cell | CurveCell) -> Record:
-    """Run one search, over trials or by cost."""
+    """Run one cell, over trials or by cost."""
     return run_curve_cell(cell) if isinstance(cell, CurveCell) else run_cell(cell)
 
 
 @dataclass(frozen=True)
 class _File:
-    """Where a cell's result lies, and the key that it must have."""
+    """Path of a cell's result, and its expected key."""
 
     path: Path
     key: Record
@@ -107,13 +107,13 @@ def _file_of(cell: Cell | CurveCell, plan: Plan, out: Path) -> _File:
 
 
 def cell_file(cell: Cell | CurveCell, key: Record) -> str:
-    """The name of a cell's file: what a reader looks for, then the hash of the whole key."""
+    """File name of a cell: readable parts, then the hash of the whole key."""
     readable = f"{cell.problem}--{cell.method}--seed{cell.seed}"
     return f"{re.sub(r'[^A-Za-z0-9_.=@-]+', '_', readable)}--{key_hash(key)}.json"
 
 
 def plan_record(plan: Plan) -> Record:
-    """A plan as the folder remembers it, for the tables."""
+    """A plan as it is stored in the folder, for the tables."""
     return {"parts": [asdict(part) for part in plan.parts], "left_out": dict(plan.left_out)}
 
 
@@ -121,7 +121,7 @@ def read_cells(out: Path) -> list[Record]:
     """All finished cells of a folder.
 
     Raises:
-        NasboError: there is none, or a file is not a cell.
+        NasboError: there are none, or a file is not a cell.
     """
     files = sorted((out / CELLS).glob("*.json"))
     if not files:
@@ -130,7 +130,7 @@ def read_cells(out: Path) -> list[Record]:
 
 
 def read_record(file: Path) -> Record:
-    """A JSON file with an object in it."""
+    """Read a JSON object from a file."""
     try:
         record = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -160,12 +160,12 @@ def _is_known(file: _File, settings: Settings) -> bool:
 
 
 def without_version(key: Record) -> Record:
-    """A key but for the version of the method."""
+    """A key without the version of the method."""
     return {name: value for name, value in key.items() if name != "version"}
 
 
 def make_folder(folder: Path) -> None:
-    """A folder, and those above it; raises ``NasboError`` where it cannot be."""
+    """Create a folder and its parents; raises ``NasboError`` if that fails."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -173,17 +173,17 @@ def make_folder(folder: Path) -> None:
 
 
 def write_record(path: Path, record: Record | Sequence[Any]) -> None:
-    """A file of JSON, as ``write_whole`` writes it: a cell that exists is finished."""
+    """Write a JSON file atomically: a cell's file exists only when it is finished."""
     write_whole(path, json.dumps(record, separators=(",", ":")).encode())
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """A file is there as a whole or as it was; raises ``NasboError`` where it cannot be written."""
+    """Write a file atomically, by rename; raises ``NasboError`` if that fails."""
     partial = path.with_name(f"{path.name}.partial")
     try:
         partial.write_bytes(content)
         partial.replace(path)
     except OSError as error:
-        with suppress(OSError):  # the disk may be gone; the first error is the one to tell
+        with suppress(OSError):  # the disk may be gone; the first error counts
             partial.unlink(missing_ok=True)
         raise NasboError(f"{path}: cannot be written: {error}") from error

@@ -1,4 +1,4 @@
-"""Methods of a benchmark by words such as ``attnbo[attention=off]@4+rungs``."""
+"""Method specifications such as ``attnbo[attention=off]@4+rungs``, and their parser."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SPEC = re.compile(
     r"(?P<name>[^\[\]@+,\s]+)(\[(?P<options>[^\[\]]*)\])?(@(?P<batch>\w+))?(?P<rules>(\+\w+)*)"
 )
 PER_SUBSPACE = "subspaces"
-"""As a batch: one config per subspace, as in the rounds of a sweep."""
+"""Batch size of one config per subspace, as in the rounds of a sweep."""
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,9 @@ class MethodSpec:
 
     Attributes:
         name: of ``nasbo.METHODS``, of ``PEERS``, or ``module:Class``.
-        options: names and values as they were written.
-        batch: configs per suggestion where it is not the protocol's: a number or ``subspaces``.
-        rules: how far trials are trained, where they can be trained in part, e.g. ``rungs``.
+        options: names and values as written.
+        batch: configs per suggestion if different from the protocol's: a number or ``subspaces``.
+        rules: how far trials are trained, if they can be trained in part, e.g. ``rungs``.
     """
 
     name: str
@@ -37,7 +37,7 @@ class MethodSpec:
 
     @property
     def label(self) -> str:
-        """As tables show it; it reads back to an equal spec."""
+        """Notation for tables, which parses to an equal spec."""
         listed = ",".join(f"{key}={value}" for key, value in self.options)
         options = f"[{listed}]" if listed else ""
         batch = f"@{self.batch}" if self.batch else ""
@@ -45,17 +45,17 @@ class MethodSpec:
 
     @property
     def method(self) -> str:
-        """What ``make_method`` knows it by."""
+        """The name for ``make_method``."""
         return PEERS[self.name].method if self.name in PEERS else self.name
 
     @property
     def values(self) -> dict[str, Any]:
-        """The options of ``make_method``, those of a peer's short name included."""
+        """The options for ``make_method``, including those of a peer's short name."""
         given = {key: read_yaml(value) for key, value in self.options}
         return (PEERS[self.name].options | given) if self.name in PEERS else given
 
     def make(self, space: Space, seed: int = 0) -> Method:
-        """The method itself; ``NasboError`` where a name, an option or a package is missing."""
+        """The method itself; raises ``NasboError`` if a name, an option or a package is missing."""
         return make_method(self.method, space, seed, **self.values)
 
     def batch_size(self, space: Space, default: int) -> int:
@@ -66,7 +66,7 @@ class MethodSpec:
 
 
 def parse_method(text: str) -> MethodSpec:
-    """One method; the message of an error shows the form."""
+    """Parse one method; errors show the notation."""
     match = _SPEC.fullmatch(text.strip())
     if match is None:
         raise NasboError(f"a method must read name[option=value,...]@batch+rule, got {text!r}")
@@ -78,7 +78,7 @@ def parse_method(text: str) -> MethodSpec:
 
 
 def parse_methods(text: str) -> list[MethodSpec]:
-    """Methods separated by commas, which may also stand inside of brackets."""
+    """Parse methods separated by commas; commas inside of brackets do not separate."""
     found = [parse_method(part) for part in split_outside_brackets(text)]
     labels = [spec.label for spec in found]
     if twice := {label for label in labels if labels.count(label) > 1}:
@@ -87,7 +87,7 @@ def parse_methods(text: str) -> list[MethodSpec]:
 
 
 def split_outside_brackets(text: str) -> list[str]:
-    """Parts between commas that stand outside of brackets; empty ones are left out."""
+    """Split at commas outside of brackets; empty parts are left out."""
     return [part.strip() for part in re.split(r",(?![^\[]*\])", text) if part.strip()]
 
 

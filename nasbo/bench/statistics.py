@@ -1,4 +1,4 @@
-"""Numbers of runs come in; intervals, ranks and tests go out."""
+"""Bootstrap intervals, ranks and Wilcoxon tests."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ N_RESAMPLES = 2_000
 LEVEL = 0.95
 SIGNIFICANT = 0.05
 TIE_DIGITS = 4
-"""Regrets that agree to so many digits of the distance from the best to random are equal: beyond
-that, only the last steps of a polish would be compared."""
+"""Normalised regrets are ties if they agree to this number of digits: further digits would only
+compare the last steps of local optimisation."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Interval:
 
 
 def bootstrap(values: Sequence[float] | Array, seed: int = 0) -> Interval:
-    """The mean and its percentile interval by resampling; one value has no width."""
+    """Mean and percentile bootstrap interval; zero width for one value."""
     sample = np.asarray(values, dtype=np.float64)
     if not len(sample):
         return Interval(math.nan, math.nan, math.nan)
@@ -41,7 +41,7 @@ def bootstrap(values: Sequence[float] | Array, seed: int = 0) -> Interval:
 
 
 def bootstrap_bands(curves: Array, seed: int = 0) -> tuple[Array, Array, Array]:
-    """The same at each point of curves, shape (n, t): mean, low and high, shape (t,) each."""
+    """Bootstrap interval at each point of curves, (n, t): mean, low and high, shape (t,) each."""
     rng = np.random.default_rng(seed)
     picks = rng.integers(len(curves), size=(N_RESAMPLES // 4, len(curves)))
     means = curves[picks].mean(1)
@@ -50,7 +50,7 @@ def bootstrap_bands(curves: Array, seed: int = 0) -> tuple[Array, Array, Array]:
 
 
 def _bounds(means: Array) -> tuple[Array, Array]:
-    """The bounds of the interval along the first axis; between infinities there are none."""
+    """Bounds of the interval along the first axis; NaN between infinities."""
     tail = (1.0 - LEVEL) / 2.0
     with np.errstate(invalid="ignore"):
         low, high = np.quantile(means, [tail, 1.0 - tail], axis=0)
@@ -58,7 +58,7 @@ def _bounds(means: Array) -> tuple[Array, Array]:
 
 
 def ranks(regrets: Array) -> Array:
-    """Ranks along the second axis, 1 is the least; ties share the mean of their ranks.
+    """Ranks along the second axis, 1 is the least; ties get their mean rank.
 
     Args:
         regrets: shape (pairs, methods, ...).
@@ -69,12 +69,12 @@ def ranks(regrets: Array) -> Array:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Paired regrets of two methods.
+    """Paired comparison of the regrets of two methods.
 
     Attributes:
-        wins: pairs in which the first has less regret.
-        p: of the two-sided Wilcoxon signed-rank test; 1 where all pairs are ties.
-        lean: sum of the signed ranks over its largest size: 1 where the first wins all pairs.
+        wins: number of pairs in which the first has less regret.
+        p: of the two-sided Wilcoxon signed-rank test; 1 if all pairs are ties.
+        lean: sum of the signed ranks divided by its maximum: 1 if the first wins all pairs.
     """
 
     wins: int
@@ -92,9 +92,9 @@ class Comparison:
 
 
 def compare(first: Array, second: Array) -> Comparison:
-    """The first against the second, shape (n,) each, pairs in the same order.
+    """Compare the first with the second, shape (n,) each, paired.
 
-    Two that have found nothing, whose regrets are infinite, are even.
+    Two infinite regrets, of searches without any result, are a tie.
     """
     with np.errstate(invalid="ignore"):
         gaps = np.round(second, TIE_DIGITS) - np.round(first, TIE_DIGITS)
@@ -110,9 +110,9 @@ def compare(first: Array, second: Array) -> Comparison:
 
 
 def first_below(curve: Array, target: float) -> float:
-    """The point from which on a curve is not above the target; infinity if there is none.
+    """Index from which on a curve stays at or below the target; infinity if there is none.
 
-    A curve of returned configs may rise again, and has then not reached the target yet.
+    A curve of returned configs may rise again: it has then not reached the target yet.
     """
     above = np.flatnonzero(~(curve <= target))
     first = int(above[-1]) + 1 if len(above) else 0

@@ -1,4 +1,4 @@
-"""The name of a suite comes in; the parts of a benchmark go out."""
+"""Registry of benchmark suites by name."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ JENATTON = (
     "jenatton_small", "jenatton_small_shifted", "jenatton_large", "jenatton_large_shifted",
 )  # fmt: skip
 PAPER_SETS = ("blood", "diabetes", "steel", "wdbc", "banknote", "monks3")
-"""The six OpenML tasks of the AttnBO paper; the other sets are harder and our own choice."""
+"""The six OpenML tasks of the AttnBO paper. The other sets are harder
+and chosen by this project."""
 PAPER_SPACES = ("svm", "xgboost", "cash")
 PAPER_METHOD = "attnbo[preset=paper]@subspaces"
-"""The paper's model as written, one config per subspace and fit, as its algorithm 1 has it."""
+"""The paper's model as written: one config per subspace and fit, as in its algorithm 1."""
 PAPER_PEERS = ("bandits", "addtree", "smac", "hyperopt", "random")
 NO_EMBEDDING = "attnbo[preset=paper,embedding=none]@subspaces"
 TOKEN_POOLING = "attnbo[preset=paper,pooling=token]@subspaces"
@@ -38,7 +39,7 @@ NOISY = (
     "pipeline_monks2_noisy", "jenatton_small_shifted_noisy", "jenatton_large_shifted_noisy",
     "blocks_noisy", "share_noisy",
 )  # fmt: skip
-"""Pairs of a problem of the tuning half and one that is held out."""
+"""Each problem of the tuning half is followed by a held-out one."""
 NOISY_METHODS = ("attnbo", "gp", "addtree", "tpe", "smac", "evolution", "random")
 
 CURVES = (
@@ -50,27 +51,27 @@ CURVES = (
     "taskset_lstm128_lying", "taskset_lstm128_embed_lying", "mlp_epochs_diabetes_lying",
     "mlp_epochs_steel_lying",
 )  # fmt: skip
-"""Flat and conditional, without noise, with noise, and with early values that mislead."""
+"""Flat and conditional problems: without noise, with noise, and with misleading early values."""
 CURVE_METHODS = (
     "attnbo+rungs", "attnbo", "attnbo+asha", "random", "random+rungs", "random+asha",
     "random+screen", "tpe", "tpe+rungs", "tpe+asha",
 )  # fmt: skip
 CURVE_PEERS = ("optuna+sh",)
 SLOW_CURVE_PEERS = ("smac+mf", "dehb+hb")
-"""Both driven by their own packages, on one worker."""
+"""Both are run by their own packages, on one worker."""
 CURVES_OF_16 = ("taskset_gru128", "mlp_epochs_steel", "mlp_epochs_steel_noisy")
 CURVES_OF_64 = ("taskset_gru128", "mlp_epochs_steel")
 
 
 @dataclass(frozen=True)
 class Suite:
-    """A benchmark by name.
+    """A named benchmark.
 
     Attributes:
-        summary: in one line.
+        summary: one line.
         parts: what is run.
-        claims: whose claims are decided by the cells: of the papers of ``attnbo`` (whose figures
-            are drawn, too) or of the ``trees``.
+        claims: papers whose claims are checked with the cells: ``attnbo`` (with figures) or
+            ``trees``.
     """
 
     summary: str
@@ -168,12 +169,12 @@ SUITES: dict[str, Suite] = {
 
 @dataclass(frozen=True)
 class Changes:
-    """What a user asks for beside a suite; ``None`` and nothing leave it as it is.
+    """A user's changes to a suite; ``None`` and empty fields leave it as it is.
 
     Attributes:
-        problems: run these only.
+        problems: run only these.
         methods: run these on every problem instead of the suite's own.
-        workers: keep the parts with so many workers, where trials are trained in part.
+        workers: keep the parts with this number of workers, if trials are trained in part.
     """
 
     problems: tuple[str, ...] = ()
@@ -205,7 +206,7 @@ def suite_parts(name: str, changes: Changes) -> list[Part]:
 
 
 def _with_workers(name: str, workers: int) -> tuple[Part, ...]:
-    """The parts of a suite by cost with so many workers."""
+    """The parts of a suite by cost with a given number of workers."""
     parts, protocols = SUITES[name].parts, [part.protocol for part in SUITES[name].parts]
     known = dict.fromkeys(one.workers for one in protocols if isinstance(one, CurveProtocol))
     if workers not in known:
@@ -241,7 +242,7 @@ def _changed_protocol(
 
 
 def own_parts(problems: Sequence[str], methods: Sequence[str], changes: Changes) -> list[Part]:
-    """The one part of a benchmark without a suite."""
+    """The single part of a benchmark without a suite."""
     labels = tuple(parse_method(method).label for method in methods)
     part = Part(tuple(problems), labels, changes.seeds or 10)
     return [changed_part(part, replace(changes, problems=(), methods=()))]

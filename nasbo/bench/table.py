@@ -1,4 +1,4 @@
-"""Results come in; every number of the tables, as plain values, goes out."""
+"""Numbers of the benchmark tables, as plain values."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ RANK_CHECKPOINTS = (20, 40, 80)
 COST_MARKS = (10, 20, 50, 100, 200, 500, 1000, 2000)
 COST_WINDOW = 0.1
 NEAR = 0.01
-"""Regret, in the problem's own unit, at which an optimum counts as found."""
+"""Regret, in the problem's own unit, at which the optimum counts as found."""
 LEAF_AT = 40
 
 
 def make_table(results: Results) -> Table:
-    """All tables of a benchmark; numbers that cannot be had are ``None``."""
+    """All tables of a benchmark; unavailable numbers are ``None``."""
     sticks = yardsticks(results)
     plain: Table = plain_table(
         {
@@ -49,7 +49,7 @@ def make_table(results: Results) -> Table:
 
 
 def scopes(results: Results) -> Iterator[tuple[str, list[str]]]:
-    """Sets of problems that are looked at together: all, each half, each group."""
+    """Sets of problems that are evaluated together: all, each half, each group."""
     problems = results.problems
     yield "overall", list(problems)
     for half in ("tuning", "held-out"):
@@ -60,7 +60,7 @@ def scopes(results: Results) -> Iterator[tuple[str, list[str]]]:
 
 
 def checkpoints(trials: int, wanted: Sequence[int] = CHECKPOINTS) -> list[int]:
-    """The usual numbers of trials to look at, as far as there are so many, and the last one."""
+    """The usual numbers of trials up to ``trials``, and that one itself."""
     return sorted({at for at in wanted if at <= trials} | {trials})
 
 
@@ -90,7 +90,7 @@ def _shared_checkpoints(results: Results, problems: Sequence[str]) -> list[int]:
 
 
 def _ranks(results: Results, sticks: dict[str, Yardstick], problems: Sequence[str]) -> Table:
-    """Mean ranks; each problem counts the same, however many seeds it has."""
+    """Mean ranks; each problem has the same weight, whatever its number of seeds."""
     found: Table = {}
     for at in _shared_checkpoints(results, problems):
         pairs = regret_pairs(results, sticks, problems, at)
@@ -123,9 +123,9 @@ def _tests(results: Results, sticks: dict[str, Yardstick], problems: Sequence[st
 
 
 def _reach(results: Results, sticks: dict[str, Yardstick]) -> Table:
-    """Trials that the first method needs for the best peer's median value at the end.
+    """Trials that the first method needs for the best peer's final median value.
 
-    Values that are ties in the ranks are ties here; ``exact`` counts to the last digit.
+    Values that tie in the ranks tie here; ``exact`` counts to the last digit.
     """
     ours, *peers = results.methods
     each: Table = {}
@@ -175,7 +175,7 @@ def _returning(results: Results) -> list[str]:
 def _found(results: Results, info: ProblemInfo, stick: Yardstick) -> Table:
     """How fast and how often a known optimum was found, and its subspace.
 
-    The right subspace is that of the best value that any run has found.
+    The right subspace is that of the best value of any run.
     """
     champion = min(results.on(info.name), key=lambda run: float(run.best[-1]))
     right, at = int(champion.best_subspace[-1]), min(LEAF_AT, info.trials)
@@ -193,7 +193,7 @@ def _found(results: Results, info: ProblemInfo, stick: Yardstick) -> Table:
 
 
 def _chosen(results: Results, name: str, stick: Yardstick) -> Table:
-    """With noise: the true regret of what was measured best, at the end."""
+    """With noise: the true final regret of the config that was measured best."""
     return {
         method: asdict(
             bootstrap([float(stick.regret(run.chosen[-1])) for run in results.of(name, method)])
@@ -203,7 +203,9 @@ def _chosen(results: Results, name: str, stick: Yardstick) -> Table:
 
 
 def _returned(results: Results, name: str, stick: Yardstick) -> Table:
-    """True regret at the end of what was returned, was measured best and was the best of all."""
+    """True final regrets of the returned config, of the one measured
+    best, and of the best tried.
+    """
 
     def interval(runs: Sequence[Run], curve: Callable[[Run], Array | None]) -> Table | None:
         ends = [found[-1] for run in runs if (found := curve(run)) is not None]
@@ -221,7 +223,7 @@ def _returned(results: Results, name: str, stick: Yardstick) -> Table:
 
 
 def _costs(results: Results, problems: Sequence[str]) -> Table:
-    """Processor seconds per config around certain numbers of observations."""
+    """CPU seconds per config around certain numbers of observations."""
     found: Table = {}
     for method in results.methods:
         costs = np.array(
@@ -246,7 +248,7 @@ def versions(results: Results) -> Table:
 
 
 def plain_table(value: Any) -> Any:
-    """Plain values that JSON knows: text keys, no infinity, no NaN."""
+    """Convert to values that JSON can hold: text keys, no infinity, no NaN."""
     if isinstance(value, dict):
         return {str(key): plain_table(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

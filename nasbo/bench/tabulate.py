@@ -1,7 +1,7 @@
-"""The name of a problem comes in; values of random configs go to its store, and a summary out.
+"""Tabulation of a problem: values of random configs, kept in its store.
 
-Config k is drawn from (seed, k) alone: a table can be stopped, continued and made longer, and comes
-out the same with any number of processes.
+Config k depends on (seed, k) alone: a table can be stopped, continued and extended, and is the same
+for any number of processes.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from nasbo.errors import NasboError
 
 @dataclass(frozen=True)
 class Tabulated:
-    """A table that has been made.
+    """Result of a tabulation.
 
     Attributes:
         values: of the drawn configs, in their order.
-        seconds: CPU seconds of everything in the store.
+        seconds: CPU seconds of each evaluation in the store.
     """
 
     path: Path
@@ -49,13 +49,13 @@ def tabulate(
     n_processes: int = 1,
     progress: Callable[[], None] = lambda: None,
 ) -> Tabulated:
-    """Evaluate `n` random configs of a problem; those in its store cost nothing.
+    """Evaluate `n` random configs of a problem, using the values in its store.
 
     Args:
         progress: called after each evaluation.
 
     Raises:
-        NasboError: the problem has no store, or what it needs is not there.
+        NasboError: the problem has no store, or its requirements are not met.
     """
     entry = find_entry(name)
     if entry.store is None:
@@ -77,7 +77,7 @@ def tabulate(
 
 
 def evaluate_one(name: str, seed: int, k: int) -> float:
-    """The value of config k: drawn, evaluated, stored."""
+    """Draw config k, evaluate it and store its value."""
     problem, rng = _problem(name), np.random.default_rng((seed, k))
     return problem.evaluate(problem.space.sample(rng), rng)
 

@@ -1,8 +1,8 @@
-"""A folder of the suite jenatton comes in; which claims of the tree GPs' papers hold goes out.
+"""Claims of the papers on tree-structured GPs, checked with the cells of the suite jenatton.
 
-Jenatton et al. (2017, section 4.1) put their tree GP ahead of one GP with the arc kernel, of one GP
-on the imputed vector, of SMAC and of random search, and early on of independent GPs. Ma and
-Blaschko (2020) put Add-Tree ahead of all others, and the tree GP behind independent ones.
+Jenatton et al. (2017, section 4.1) report their tree GP ahead of one GP with the arc kernel, of one
+GP on the imputed vector, of SMAC and of random search, and early on of independent GPs. Ma and
+Blaschko (2020) report Add-Tree ahead of all others, and the tree GP behind independent ones.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ TITLE = "What the papers of the tree GPs claim, as far as it goes here"
 SMALL, LARGE = "jenatton_small", "jenatton_large"
 FUNCTIONS = (SMALL, LARGE, f"{SMALL}_unshared", f"{LARGE}_unshared")
 EARLY, MIDDLE = 20, 40
-"""Trials after the design; later on most GPs are at the optimum, and only their polish differs."""
+"""Trials after the design. Later, most GPs are at the optimum and differ
+only in the last digits."""
 PAPERS = (
     ("Jenatton et al.", "tree", ("arc", "gp", "smac", "random"), MIDDLE),
     ("Jenatton et al.", "tree", ("independent",), EARLY),
@@ -29,12 +30,12 @@ PAPERS = (
 
 
 def write_tree_papers(out: Path) -> str:
-    """Write ``claims.md`` and ``claims.json`` into ``out``; the text."""
+    """Write ``claims.md`` and ``claims.json`` into ``out``; returns the text."""
     return write_claims(out, TITLE, check_tree_papers(load_results(out)))
 
 
 def check_tree_papers(results: Results) -> list[Claim]:
-    """Each claim over all functions together, then the sizes of what is left to find."""
+    """Each claim over all functions together, then the final regret on each function."""
     claims = [
         is_ahead(results, (paper, f"{ours} ahead of {other} after {at} trials"),
                  (ours, other), FUNCTIONS, at)
@@ -45,7 +46,7 @@ def check_tree_papers(results: Results) -> list[Claim]:
 
 
 def _depth(results: Results, problem: str) -> Claim:
-    """Whether Add-Tree is the closest to the optimum of a function, by the median of its runs."""
+    """Whether Add-Tree has the least median regret on a function."""
     text = f"addtree has the least median regret on {problem} after {MIDDLE} trials"
     if problem not in results.problems or "addtree" not in results.contestants(problem):
         return Claim("Ma and Blaschko", text, "addtree", "not run", "")

@@ -1,8 +1,8 @@
-"""A method comes in; a text that changes when the code or the packages behind it change goes out.
+"""Version of a method: a hash of its code, and the versions of the packages behind it.
 
-The code is what the method's module imports, directly or not, from the rooms of nasbo that choose
-configs: read from the source, so that no number is to be raised by hand. Comments and docstrings
-do not count, so that an explanation can be mended without results being lost.
+The code is what the method's module imports, directly or indirectly, from the packages of nasbo
+that choose configs. It is read from the source, so there is no number to maintain. Comments and
+docstrings do not count, so that they can be improved without making results stale.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ ROOMS = (
     "nasbo.space.walk",
     "nasbo.surrogates",
 )
-"""What else a method imports (files of spaces, histories, errors) carries values and decides
-nothing."""
+"""Modules that decide. Other imports of a method (space files, histories,
+errors) only carry values."""
 _INSIDE = tuple(f"{room}." for room in ROOMS)
 _SPACE = "nasbo.space"
-"""Its names come from rooms that decide and from others: the package itself is looked through."""
+"""Re-exports names of deciding and other modules, so the package itself is followed."""
 CURVE_MODULES = (
     "nasbo.bench.cell",
     "nasbo.bench.curves.cell",
@@ -63,9 +63,9 @@ CURVE_MODULES = (
     "nasbo.search.search",
     "nasbo.search.stopping",
 )
-"""Code that decides how far trials are trained, and which one is returned."""
+"""Code that decides how far trials are trained and which config is returned."""
 DATA_SUFFIXES = (".json", ".npz", ".npy", ".pt", ".safetensors")
-"""Files beside the modules that decide what a method does, such as weights."""
+"""Data files beside the modules that decide what a method does, such as weights."""
 
 
 def method_version(spec: MethodSpec) -> str:
@@ -76,13 +76,13 @@ def method_version(spec: MethodSpec) -> str:
 
 
 def curve_version(spec: MethodSpec) -> str:
-    """The same of a method that trains in part: also by the code of rungs and budgets."""
+    """Version of a method that trains in part: includes the code of rungs and budgets."""
     own = f" DEHB {_installed('DEHB')}" if spec.name == "dehb" else ""
     return f"{method_version(spec)}{own} curves {modules_hash(CURVE_MODULES)}"
 
 
 def method_module(method: str) -> str:
-    """The module of a method's name or path."""
+    """The module of a method, by name or path."""
     if ":" in method:
         return method.partition(":")[0]
     methods = known_methods()
@@ -93,7 +93,7 @@ def method_module(method: str) -> str:
 
 @lru_cache(maxsize=256)
 def code_hash(module: str) -> str:
-    """A hash of the code that a module rests on."""
+    """Hash of the code that a module depends on."""
     digest = hashlib.sha256()
     folders = set()
     for name in sorted(reached_modules(module)):
@@ -109,7 +109,7 @@ def code_hash(module: str) -> str:
 
 @lru_cache(maxsize=8)
 def modules_hash(modules: tuple[str, ...]) -> str:
-    """A hash of the code of modules, without what they import."""
+    """Hash of the code of modules, without their imports."""
     digest = hashlib.sha256()
     for name in modules:
         file = _file(name)
@@ -120,7 +120,7 @@ def modules_hash(modules: tuple[str, ...]) -> str:
 
 
 def reached_modules(module: str) -> set[str]:
-    """The module and all modules of ``ROOMS`` that it imports, also inside of functions."""
+    """The module and all modules of ``ROOMS`` that it imports, also inside functions."""
     found, waiting = set[str](), [module]
     while waiting:
         name = waiting.pop()
@@ -151,7 +151,7 @@ def _bare(file: Path) -> str:
 
 
 def _is_text(node: ast.AST) -> bool:
-    """A text that stands alone says something to the reader only."""
+    """Whether a statement is a bare string, which has no effect."""
     is_constant = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     return is_constant and isinstance(node.value.value, str)  # type: ignore[attr-defined]
 
@@ -171,7 +171,7 @@ def _imported(file: Path) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1024)
 def _file(name: str) -> Path | None:
-    """The file of a module; those of nasbo are found without importing anything."""
+    """The file of a module; modules of nasbo are found without an import."""
     home, *inner = name.split(".")
     if home == HOME:
         path = _ROOT.joinpath(*inner)
@@ -179,7 +179,7 @@ def _file(name: str) -> Path | None:
         return next((file for file in files if file.is_file()), None)
     try:
         found = importlib.util.find_spec(name)
-    except (ImportError, ValueError):  # a name inside of a module is no module
+    except (ImportError, ValueError):  # a name inside a module is no module
         return None
     if found is None or found.origin is None or not found.origin.endswith(".py"):
         return None

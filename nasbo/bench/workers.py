@@ -1,4 +1,4 @@
-"""Tasks come in; what a function makes of each, or how it failed, goes out, over processes."""
+"""Process pool that survives the death of a worker process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEX
 
 @dataclass(frozen=True)
 class Outcome(Generic[Task]):
-    """A task with its result, or with the text of what went wrong."""
+    """A task with its result or its error text."""
 
     task: Task
     result: Any = None
@@ -39,15 +39,15 @@ class _Worker(Generic[Task]):
 def run_tasks(
     function: Callable[[Task], Any], tasks: Iterable[Task], jobs: int
 ) -> Iterator[Outcome[Task]]:
-    """Run a function over tasks, ``jobs`` at a time, each in a process with one thread.
+    """Run a function over tasks in ``jobs`` processes with one thread each.
 
-    An exception or the death of a process ends its own task only. Processes are started anew, not
-    forked, and used again; those that are left when the caller stops are ended.
+    An exception or the death of a process ends its own task only. Processes are spawned, not
+    forked, and reused. Remaining ones are killed when the caller stops.
 
     Args:
         function: importable by its name.
         tasks: plain values.
-        jobs: processes at a time.
+        jobs: number of parallel processes.
     """
     waiting = deque(tasks)
     busy: dict[Any, _Worker[Task]] = {}
@@ -103,13 +103,13 @@ def _collect(worker: _Worker[Task]) -> Outcome[Task]:
 
 
 def _end(worker: _Worker[Task]) -> None:
-    worker.connection.close()  # the process sees the end of its tasks and leaves
+    worker.connection.close()  # the process sees end of file and exits
     worker.process.join()
 
 
 def _serve(function: Callable[[Any], Any], connection: Connection) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
-    warnings.simplefilter("ignore")  # of the packages that are compared: not ours to mend
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles interrupts
+    warnings.simplefilter("ignore")  # from the compared packages, not ours to fix
     logging.getLogger("nasbo").setLevel(logging.ERROR)  # fallbacks are counted in the results
     threading.Thread(target=_leave_with_the_parent, daemon=True).start()
     while True:
@@ -128,7 +128,7 @@ def _serve(function: Callable[[Any], Any], connection: Connection) -> None:
 
 
 def _leave_with_the_parent() -> None:
-    """End this process when its parent was killed: a task may take a long time."""
+    """End this process if its parent is killed, since a task may take long."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
@@ -137,7 +137,7 @@ def _leave_with_the_parent() -> None:
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """Processes that start inside have one thread each for their linear algebra."""
+    """Limit linear algebra to one thread in processes that are started inside."""
     before = {name: os.environ.get(name) for name in _THREADS}
     os.environ.update(dict.fromkeys(_THREADS, "1"))
     try:

@@ -1,4 +1,4 @@
-"""A folder of cells comes in; its tables and plots, as files beside them, go out."""
+"""Writer of a benchmark's tables and plots, from its cells."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def write_tables(
 
     Args:
         out: folder of a benchmark.
-        methods: labels to keep, the first one to be compared with the others; default all.
-        problems: to keep; default all.
+        methods: labels to keep, the first one is compared with the others; default: all.
+        problems: names to keep; default: all.
 
     Returns:
         The numbers of the tables.
@@ -33,7 +33,7 @@ def write_tables(
 
 
 def write_results(results: Results, out: Path) -> dict[str, Any]:
-    """The same for results that are loaded already."""
+    """Write the tables and plots of loaded results."""
     table = make_table(results)
     text = to_markdown(table, f"Benchmark {out.name}", results.command)
     (out / TABLE_TEXT).write_text(text, encoding="utf-8")

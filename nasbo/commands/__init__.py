@@ -1,6 +1,6 @@
-"""The words of the command line, a file per topic: parsing only, imports inside (quick help).
+"""Commands of nasbo, one file per topic: parsing only, with imports inside for a quick ``--help``.
 
-Public are the modules that ``nasbo/cli.py`` takes its commands from.
+Public are the modules from which ``nasbo/cli.py`` takes its commands.
 """
 
 __all__ = ["benches", "data", "launch", "reports", "spaces", "sweeps"]

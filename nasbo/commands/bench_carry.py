@@ -1,4 +1,4 @@
-"""The verb nasbo bench carry: published cells come under the version of the present code."""
+"""Command nasbo bench carry: transfer of published cells to the present code."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ _WORDS = {
     "file",
     metavar="FILE.jsonl.xz",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="Cells to carry; rewritten. [default: those that come with nasbo]",
+    help="File of cells, which is rewritten. [default: the shipped one]",
 )
-@click.option("--methods", default="", metavar="A,B", help="Carry these alone, by their labels.")
-@click.option("--problems", default="", metavar="A,B", help="Carry the cells of these alone.")
+@click.option("--methods", default="", metavar="A,B", help="Carry only these, by label.")
+@click.option("--problems", default="", metavar="A,B", help="Carry only cells of these.")
 @click.option(
     "--sample",
     default=2,
@@ -53,7 +53,7 @@ _WORDS = {
     default=2,
     show_default=True,
     type=click.IntRange(1),
-    help="Processes at a time, one thread each.",
+    help="Concurrent processes, one thread each.",
 )
 @click.option(
     "--out",
@@ -61,20 +61,20 @@ _WORDS = {
     show_default=True,
     metavar="DIR",
     type=click.Path(path_type=Path),
-    help="Folder of the replays; a second run goes on.",
+    help="Folder of the replays; a second run resumes.",
 )
-@click.option("--dry-run", is_flag=True, help="Show what would be replayed, and for how long.")
+@click.option("--dry-run", is_flag=True, help="Print the replays and their expected duration.")
 def carry(file: Path | None, methods: str, problems: str, dry_run: bool, **settings: Any) -> None:
-    """Keep published cells after a rebuild that changed no behaviour.
+    """Keep published cells after a change of code that changes no decision.
 
-    Cells are keyed by a hash of the deciding code, so any change of that code makes them stale.
-    This runs a sample of them again, by the code that made them and by the present code, both on
-    this machine: numbers differ between machines even where the code does not. Where both give the
-    same bits, the cells are written back under the present version, with a note in "carried". A
-    method that differs on one problem is refused on all, at that batch.
+    Cells are keyed by a hash of the deciding code, so any change of that code invalidates them.
+    This command repeats a sample of them with the code that made them and with the present code,
+    both on this machine, since numbers differ between machines even with the same code. If both
+    give the same bits, the cells are stored under the present version, with a note in "carried". A
+    method that differs on one problem is refused on all problems, at that batch size.
 
-    Cells are not carried, and listed, where the data of their problem are not here, or where their
-    values are trainings of hours that are not stored. Exit code 1 if anything was refused.
+    Cells are listed but not carried if the data of their problem are missing, or if their values
+    require hours of training and are not stored. Exit code 1 if anything was refused.
 
     \b
     git worktree add --detach ../old COMMIT
@@ -106,7 +106,7 @@ def carry(file: Path | None, methods: str, problems: str, dry_run: bool, **setti
 
 
 def _replay(carrying: Carrying) -> None:
-    """Replay with a bar, and a line for each method and batch."""
+    """Replay with a progress bar, and a line for each method and batch."""
     click.echo(_estimate(carrying), err=True)
     with Course() as course:
 
@@ -119,7 +119,7 @@ def _replay(carrying: Carrying) -> None:
 
 
 def _estimate(carrying: Carrying) -> str:
-    """How long the replays take, by the seconds that the cells once took."""
+    """Duration of the replays, estimated from the recorded seconds of the cells."""
     waiting = [group for unit in carrying.units for group in unit]
     missing = [record for group in waiting for record in carrying.missing(group)]
     n_stored = 2 * sum(len(group.sample) for group in waiting) - len(missing)
@@ -131,7 +131,7 @@ def _estimate(carrying: Carrying) -> str:
 
 
 def _print_groups(groups: Iterable[Group]) -> None:
-    """A row per method, batch and outcome."""
+    """Print one row per method, batch and outcome."""
     from rich.table import Table
 
     rows: dict[tuple[object, ...], list[Group]] = {}

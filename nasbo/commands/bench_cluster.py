@@ -1,4 +1,4 @@
-"""Words about simulated clusters: nasbo bench cluster."""
+"""Command nasbo bench cluster: searches on simulated clusters."""
 
 from __future__ import annotations
 
@@ -33,33 +33,33 @@ _ROWS = (
 @click.option("--problem", required=True, help="See nasbo bench problems.")
 @click.option("--trials", type=click.IntRange(1), help="[default: 10 per worker]")
 @click.option("--seeds", default=1, show_default=True, type=click.IntRange(1))
-@click.option("--mean-seconds", default=600.0, show_default=True, help="Of a trial.")
+@click.option("--mean-seconds", default=600.0, show_default=True, help="Mean duration of a trial.")
 @click.option(
     "--tail", default="lognormal", show_default=True, type=click.Choice(["lognormal", "pareto"])
 )
 @click.option(
     "--shape",
     type=float,
-    help="sd of the logarithm, or exponent of the Pareto tail. [default: 1, or 1.5]",
+    help="Standard deviation of the logarithm, or Pareto exponent. [default: 1, or 1.5]",
 )
 @click.option(
     "--correlation",
     default=0.0,
     show_default=True,
-    help="Of a trial's duration with the size of its config's numbers, -1 to 1.",
+    help="Correlation of a trial's duration with its config's numbers, -1 to 1.",
 )
 @click.option(
     "--suggestion-seconds",
     type=float,
-    help="Charge this for each decision instead of the processor time that it takes.",
+    help="Simulated time of each decision, instead of its measured CPU time.",
 )
-@click.option("--out", type=click.Path(path_type=Path), help="Write cluster.json and a plot there.")
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for cluster.json and a plot.")
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
 def cluster(**given: Any) -> None:
-    """Simulate a search on many workers: how busy they are, how fast the best value falls.
+    """Simulate a search on many workers: their utilisation, and the best value over time.
 
-    The clock is simulated, the deciding is that of a real sweep. Each decision is charged the
-    processor time that it takes here; trials run as long as a heavy-tailed distribution says.
+    The clock is simulated; decisions are those of a real sweep. A decision takes its CPU time on
+    this machine in simulated time; durations of trials have a heavy-tailed distribution.
 
     \b
     nasbo bench cluster --problem jenatton_large --workers 64 --trials 256

@@ -1,4 +1,4 @@
-"""Words about benchmarks of methods: nasbo bench, nasbo bench table, nasbo bench suites."""
+"""Commands for benchmarks of methods: nasbo bench, nasbo bench table, nasbo bench suites."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ _OWN_METHODS = "attnbo,gp,hierarchical,addtree,tpe-group,random"
 
 
 def bench_options(command: Any) -> Any:
-    """The options of ``nasbo bench`` itself."""
+    """Options of ``nasbo bench`` itself."""
     options = [
         click.option("--suite", help="A named benchmark; nasbo bench suites lists them."),
         click.option("--problems", metavar="A,B", help="See nasbo bench problems; or "
-                     "module:function for a problem of your own."),
+                     "module:function for a user-defined problem."),
         click.option("--methods", metavar="A,B", help="The first is compared with the others. "
-                     "With options and a batch of its own: 'attnbo[attention=off]@4'; "
+                     "Options and batch size: 'attnbo[attention=off]@4'; "
                      f"@subspaces is one config per subspace. [default: {_OWN_METHODS}]"),
         click.option("--seeds", type=click.IntRange(1), help="[default: 10]"),
-        click.option("--trials", type=click.IntRange(1), help="After the initial design; in the "
-                     "suite curves full trainings' worth in all. [default: 80; 20]"),
+        click.option("--trials", type=click.IntRange(1), help="Trials after the initial design; "
+                     "in the suite curves total full trainings. [default: 80; 20]"),
         click.option("--batch", type=click.IntRange(1), help="Configs per suggestion. "
                      "[default: 1]"),
         click.option("--design", type=click.IntRange(2), help="Size of the initial design. "
                      "[default: two per subspace, as in the AttnBO paper]"),
-        click.option("--workers", type=click.IntRange(1), help="Of the suite curves, the part "
-                     "with so many workers only."),
+        click.option("--workers", type=click.IntRange(1), help="In the suite curves, only the "
+                     "searches with this number of workers."),
         click.option("--out", type=click.Path(path_type=Path), help="Folder of the results; a "
-                     "second run finishes what is missing; the tables show what it asked for. "
+                     "second run completes missing cells; tables show the requested ones. "
                      "[default: runs/bench-SUITE]"),
         click.option("--jobs", default=2, show_default=True, type=click.IntRange(1),
-                     help="Processes at a time, one thread each."),
-        click.option("--skip-missing", is_flag=True, help="Leave out methods whose package is "
-                     "missing, and say so in the table, instead of refusing."),
+                     help="Concurrent processes, one thread each."),
+        click.option("--skip-missing", is_flag=True, help="Skip methods whose package is "
+                     "missing, with a note in the table, instead of an error."),
         click.option("--fresh", is_flag=True, help="Run finished cells again."),
         click.option("--any-version", is_flag=True, help="Keep cells of earlier versions of a "
-                     "method's code; the table says so."),
-        click.option("--published", is_flag=True, help="Begin with the cells that come with "
-                     "nasbo, so that only what they lack is run."),
+                     "method's code, with a note in the table."),
+        click.option("--published", is_flag=True, help="Use the cells that are shipped with "
+                     "nasbo, and run only the missing ones."),
         click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON."),
     ]  # fmt: skip
     for option in reversed(options):
@@ -54,7 +54,7 @@ def bench_options(command: Any) -> Any:
 
 
 def run_benchmark(settings: dict[str, Any]) -> None:
-    """Run, write the tables, print the summary; exit code 1 where cells are missing."""
+    """Run, write the tables, print the summary; exit code 1 if cells are missing."""
     from nasbo.bench.plan import make_plan
     from nasbo.bench.run import Settings, run_plan
 
@@ -84,7 +84,7 @@ def run_benchmark(settings: dict[str, Any]) -> None:
 def _write_and_print(
     out: Path, methods: Sequence[str] = (), problems: Sequence[str] = (), as_json: bool = False
 ) -> None:
-    """Make the tables of a folder, over trials or by cost, and show their summary."""
+    """Write the tables of a folder, over trials or by cost, and print their summary."""
     from nasbo.bench.curves.write import is_by_cost, write_curve_tables
     from nasbo.bench.write import write_tables
 
@@ -95,7 +95,7 @@ def _write_and_print(
 
 
 def _print_costs(tables: list[dict[str, Any]], out: Path, as_json: bool) -> None:
-    """Mean regrets over all problems, for each protocol."""
+    """Print mean regrets over all problems, for each protocol."""
     if as_json:
         click.echo(json.dumps(tables, indent=1))
         return
@@ -118,7 +118,7 @@ def _print_costs(tables: list[dict[str, Any]], out: Path, as_json: bool) -> None
 
 
 def _print_crashes(crashes: dict[Any, str]) -> None:
-    """Each traceback once, below the cells that ended in it."""
+    """Print each traceback once, below the cells that ended with it."""
     for text in dict.fromkeys(crashes.values()):
         for cell, own in crashes.items():
             if own == text:
@@ -181,7 +181,7 @@ def _print_summary(table: dict[str, Any], out: Path, as_json: bool) -> None:
 
 
 class Course:
-    """A bar with the time that is left; on a pipe, a line now and then."""
+    """Progress bar with the time left; on a pipe, a line from time to time."""
 
     EVERY_S = 30.0
 
@@ -211,7 +211,7 @@ class Course:
         return self
 
     def update(self, state: Any) -> None:
-        """Show where a run stands."""
+        """Show the progress of a run."""
         n_done = state.n_run + len(state.crashes)
         words = f"cells ({state.n_cached} found" + (
             f", {len(state.crashes)} crashed)" if state.crashes else ")"

@@ -1,4 +1,4 @@
-"""Words about the speed of the shipped trainer: nasbo bench trainer."""
+"""Command nasbo bench trainer: speed of the shipped trainer."""
 
 from __future__ import annotations
 
@@ -16,28 +16,29 @@ if TYPE_CHECKING:
 
 @click.command("trainer")
 @click.option(
-    "--batch", default=64, show_default=True, type=click.IntRange(min=2), help="Pictures per step."
+    "--batch", default=64, show_default=True, type=click.IntRange(min=2), help="Images per step."
 )
 @click.option(
     "--rounds",
     default=5,
     show_default=True,
     type=click.IntRange(min=1),
-    help="Turns of either side.",
+    help="Measurements of either side.",
 )
+@click.option("--recipe", type=click.Choice(["paper", "proxy"]), help="Recipe. [default: both]")
 @click.option(
-    "--recipe", type=click.Choice(["paper", "proxy"]), help="Only this one; default both."
-)
-@click.option(
-    "--network", "names", multiple=True, help="Only this one, such as median; may be repeated."
+    "--network",
+    "names",
+    multiple=True,
+    help="Network, such as median; may be repeated. [default: all]",
 )
 def trainer(batch: int, rounds: int, recipe: str | None, names: tuple[str, ...]) -> None:
-    """How fast the CIFAR-10 trainer is, against a plain torchvision loop.
+    """Measure the speed of the CIFAR-10 trainer, relative to a plain torchvision loop.
 
     The plain loop is torchvision's CIFAR10 with PIL transforms and a DataLoader, channels first.
-    Both train the same networks on one thread, in turn, and the medians of the turns count: CPU
-    seconds, so that neighbours on the machine matter little. The last column is the share of what
-    a large matrix product reaches in the same process.
+    Both train the same networks on one thread, in turns; results are medians over the turns, in
+    CPU seconds, so that other processes have little effect. The last column is the speed in FLOPs
+    per second relative to that of a large matrix product in the same process.
     """
     use_shipped()
     from trainers.bench.measure import compare
@@ -60,7 +61,7 @@ def trainer(batch: int, rounds: int, recipe: str | None, names: tuple[str, ...])
 def _chosen(
     known: Sequence[Measured], recipe: str | None, names: Sequence[str]
 ) -> Sequence[Measured]:
-    """The networks of a recipe and of these names, all of them by default."""
+    """The networks of a recipe with given names; all by default."""
     fitting = [network for network in known if recipe in (None, network.recipe)]
     found = {network.name for network in fitting}
     if unknown := [name for name in names if name not in found]:
@@ -73,7 +74,7 @@ def _chosen(
 
 
 def _check(chosen: Sequence[Measured]) -> None:
-    """Data that are not there, and batches larger than they are, are said before the table."""
+    """Raise before the table for missing data, and for batches larger than the data."""
     from trainers.architecture import InvalidArchitecture
     from trainers.data import DataError, open_cifar10
     from trainers.forecast import check

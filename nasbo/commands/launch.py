@@ -1,4 +1,4 @@
-"""Words about sweeps on a cluster: launch, stop, logs."""
+"""Commands for launched sweeps: launch, stop, logs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from nasbo.commands.options import sweep_options
     "--dir",
     "folder",
     metavar="DIR",
-    help="On storage that every node sees: a path, "
+    help="Folder on storage that every node sees: a path, "
     "or a URL such as s3://bucket/runs/first. [default: storage_path/NAME-DATE]",
 )
 @click.option(
@@ -33,21 +33,23 @@ from nasbo.commands.options import sweep_options
     metavar="K=V",
     help="Of the recipe, e.g. partition=gpu; all are in cluster/*/values.yaml.",
 )
-@click.option("--values", "values_file", type=click.Path(path_type=Path), help="A file of them.")
+@click.option("--values", "values_file", type=click.Path(path_type=Path), help="File of values.")
 @click.option(
     "-e",
     "--env",
     multiple=True,
     metavar="NAME=VALUE",
-    help="For driver and workers; shown in dashboards: no secrets.",
+    help="Environment of driver and workers; shown in dashboards, so no secrets.",
 )
-@click.option("--dry-run", "is_dry", is_flag=True, help="Print what would be done, exactly.")
+@click.option(
+    "--dry-run", "is_dry", is_flag=True, help="Print the exact actions, without a launch."
+)
 @sweep_options("run")
 @click.pass_context
 def launch(ctx: click.Context, /, file: str, on: str, is_dry: bool, **given: Any) -> None:
-    """Put a sweep on a cluster, in the background; one whose folder has a journal is resumed.
+    """Launch a sweep on a cluster, in the background, or resume it if its folder has a journal.
 
-    The working directory goes along, so that every worker can import the trainer.
+    The working directory is shipped, so that every worker can import the trainer.
 
     \b
     nasbo launch sweep.yaml --on local --dir runs/first
@@ -70,7 +72,7 @@ _OWN = ("folder", "pairs", "env", "values_file")
 
 
 def _words(ctx: click.Context, given: dict[str, Any]) -> tuple[str, ...]:
-    """The sweep's options as they were given, for the command that runs on the cluster."""
+    """The given options of the sweep, for the command on the cluster."""
     words: list[str] = []
     for parameter in ctx.command.params:
         value = given.get(parameter.name or "")
@@ -81,14 +83,16 @@ def _words(ctx: click.Context, given: dict[str, Any]) -> tuple[str, ...]:
     return tuple(words)
 
 
-_ON = click.option("--on", metavar="WHERE", help="If it was not launched from this machine.")
+_ON = click.option(
+    "--on", metavar="WHERE", help="Where it runs, if it was not launched from this machine."
+)
 
 
 @click.command()
 @click.argument("folder", metavar="DIR")
 @_ON
 def stop(folder: str, on: str | None) -> None:
-    """Stop a launched sweep cleanly: what runs stays open and is resumed by its next launch."""
+    """Stop a launched sweep cleanly; its next launch resumes the running trials."""
     from nasbo.launch import verbs
 
     verbs.stop(folder, on, click.echo)
@@ -96,10 +100,10 @@ def stop(folder: str, on: str | None) -> None:
 
 @click.command()
 @click.argument("folder", metavar="DIR")
-@click.option("-f", "--follow", is_flag=True, help="Until the sweep has ended.")
+@click.option("-f", "--follow", is_flag=True, help="Follow the output until the sweep has ended.")
 @_ON
 def logs(folder: str, follow: bool, on: str | None) -> None:
-    """Show what the driver of a launched sweep has printed."""
+    """Print the output of a launched sweep's driver."""
     from nasbo.launch import verbs
 
     verbs.logs(folder, on, follow, lambda text: click.echo(text, nl=False))

@@ -1,4 +1,4 @@
-"""Settings of a sweep as options of a command."""
+"""Settings of a sweep as command-line options."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ ranked_by = click.option(
     default="estimate",
     show_default=True,
     type=click.Choice(["estimate", "observed"]),
-    help="What trials are ranked by: what is expected of them where the method has found noise, "
-    "or the observed values alone.",
+    help="Ranking of trials: by estimates of noise-free values, if the method has found noise, "
+    "or by observed values.",
 )
 
 
 def sweep_options(name: str) -> Callable[[F], F]:
-    """The options of a command, by its name; those left out come from the file or the defaults."""
+    """Options of a command, by its name; omitted ones come from the file or the defaults."""
 
     def decorate(command: F) -> F:
         for declared in reversed(taken_by(name)):

@@ -1,4 +1,4 @@
-"""Words about the problems of the benchmark: nasbo bench problems, nasbo bench tabulate."""
+"""Commands for benchmark problems: nasbo bench problems, nasbo bench tabulate."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _SHOWN = ("problem", "group", "half", "subspaces", "parameters", "optimum", "cos
 
 
 @click.command("problems")
-@click.option("--json", "as_json", is_flag=True, help="Everything that is known, as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print all facts as JSON.")
 def problems(as_json: bool) -> None:
-    """List the problems that methods are measured on.
+    """List the benchmark problems.
 
-    Settings of nasbo's own methods are chosen on the half "tuning" alone. An optimum of "?" is not
-    known; ± stands where evaluations are noisy.
+    Settings of nasbo's own methods were chosen on the half "tuning" only. An optimum of "?" is
+    unknown; ± marks noisy evaluations.
     """
     from nasbo.bench.problems.listing import problem_rows
 
@@ -61,13 +61,15 @@ def _cell(row: dict[str, Any], column: str) -> str:
 @click.option("--n", default=2000, show_default=True, type=click.IntRange(min=1),
               help="Random configs to evaluate.")  # fmt: skip
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0))
-@click.option("--processes", type=click.IntRange(min=1), help="Default: one per core.")
+@click.option(
+    "--processes", type=click.IntRange(min=1), help="Number of processes. [default: one per core]"
+)
 def tabulate(problem: str, n: int, seed: int, processes: int | None) -> None:
     """Evaluate random configs of a problem and keep their values on disk.
 
-    Config k follows from the seed and k alone, so that a table can be interrupted, continued and
-    made longer. Values lie in $NASBO_TABLES (default: $NASBO_DATA/tables) and answer for every
-    method and seed of `nasbo bench` that meets the same config.
+    Config k depends only on the seed and k, so that a table can be interrupted, resumed and
+    extended. Values are stored in $NASBO_TABLES (default: $NASBO_DATA/tables) and are used by
+    `nasbo bench` for every method and seed that evaluates the same config.
     """
     from nasbo.bench.tabulate import tabulate as run
 
@@ -81,9 +83,9 @@ def tabulate(problem: str, n: int, seed: int, processes: int | None) -> None:
 @click.argument("problem")
 @click.argument("file", metavar="FILE.jsonl.xz", type=click.Path(path_type=Path))
 def publish_values(problem: str, file: Path) -> None:
-    """Put the stored values of a problem into one file to give away.
+    """Write the stored values of a problem to one file for publication.
 
-    A file in nasbo/bench/published/values under the name of the store answers for everybody.
+    A file in nasbo/bench/published/values with the name of the store is used by all installations.
     """
     from nasbo.bench.problems import PROBLEMS
     from nasbo.errors import NasboError

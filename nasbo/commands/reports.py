@@ -1,4 +1,4 @@
-"""Words about results: report, compare, grafana."""
+"""Commands for results: report, compare, grafana."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("folder", metavar="DIR", type=FolderPath())
 @click.option("--out", type=click.Path(path_type=Path), help="Default: DIR/report.html.")
-@click.option("--figure", metavar="NAME", help="One figure alone, with --png.")
-@click.option("--png", type=click.Path(path_type=Path), help="Where to write that figure.")
-@click.option("--serve", is_flag=True, help="On this machine's loopback, live.")
+@click.option("--figure", metavar="NAME", help="Write only this figure, with --png.")
+@click.option("--png", type=click.Path(path_type=Path), help="PNG file of the figure.")
+@click.option("--serve", is_flag=True, help="Serve a live report on this machine's loopback.")
 @click.option("--port", default=8787, show_default=True, type=click.IntRange(0, 65535))
 @ranked_by
 def report(
@@ -31,7 +31,7 @@ def report(
     port: int,
     by: By,
 ) -> None:
-    """Write what a sweep found as one HTML page, or one of its figures as PNG.
+    """Write the report of a sweep as one HTML page, or one of its figures as PNG.
 
     \b
     nasbo report runs/first
@@ -63,9 +63,9 @@ def report(
 
 @click.command()
 @click.argument("folders", metavar="DIR DIR...", nargs=-1, type=FolderPath())
-@click.option("--out", type=click.Path(path_type=Path), help="Default: compare.html, here.")
+@click.option("--out", type=click.Path(path_type=Path), help="HTML file. [default: compare.html]")
 def compare(folders: tuple[Path, ...], out: Path | None) -> None:
-    """Write one HTML page that sets several sweeps (methods, seeds) side by side."""
+    """Write one HTML page that compares several sweeps (methods, seeds)."""
     from nasbo.report.compare import write_comparison
 
     click.echo(write_comparison(folders, out))
@@ -73,12 +73,12 @@ def compare(folders: tuple[Path, ...], out: Path | None) -> None:
 
 @click.command()
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR",
-              help="Default: the boards of the Ray that runs on this machine.")  # fmt: skip
+              help="Folder. [default: dashboards of the Ray on this machine]")  # fmt: skip
 def grafana(out: Path | None) -> None:
-    """Put nasbo's board where Grafana reads Ray's own, and onto Ray's page "Metrics".
+    """Install nasbo's Grafana dashboard next to Ray's, and add it to Ray's page "Metrics".
 
-    Run it on the machine of the cluster's head, after Ray was started, before or after Grafana;
-    a Ray that starts again writes its boards anew.
+    Run this on the machine of the cluster's head, after Ray was started, before or after Grafana.
+    Ray rewrites its dashboards when it is started again; then repeat this command.
     """
     from nasbo.report.grafana import boards_folder, write_boards
 

@@ -12,12 +12,12 @@ from nasbo.commands.terminal import console
 
 @click.group()
 def space() -> None:
-    """Look at search spaces: files, or the names of shipped ones."""
+    """Show, check and sample search spaces: files, or names of shipped ones."""
 
 
 @space.command("show")
 @click.argument("file")
-@click.option("--json", "as_json", is_flag=True, help="Counts and subspaces as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print counts and subspaces as JSON.")
 def space_show(file: str, as_json: bool) -> None:
     """Draw the tree of a space, with ranges and counts."""
     from nasbo.report.tree import draw_space, space_table
@@ -33,7 +33,7 @@ def space_show(file: str, as_json: bool) -> None:
 @space.command("check")
 @click.argument("file")
 def space_check(file: str) -> None:
-    """Say whether a space file is right, or what is wrong and where (exit code 2)."""
+    """Check a space file; an error is printed with its line (exit code 2)."""
     from nasbo.space import load_space
 
     loaded = load_space(file)
@@ -44,8 +44,10 @@ def space_check(file: str) -> None:
 @click.argument("file")
 @click.option("-n", "n", type=click.IntRange(min=1), help="[default: 1; 200 with --summary]")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0))
-@click.option("--json", "as_json", is_flag=True, help="One JSON list.")
-@click.option("--summary", is_flag=True, help="How large and slow they are, as the trainer says.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
+@click.option(
+    "--summary", is_flag=True, help="Print distributions of size and cost, from the trainer."
+)
 @click.option("--trainer", help="With --summary: module:function. [default: of a shipped space]")
 @click.option(
     "-o",
@@ -53,14 +55,14 @@ def space_check(file: str) -> None:
     "trainer_options",
     multiple=True,
     metavar="K=V",
-    help="With --summary: for the trainer, e.g. recipe=proxy.",
+    help="With --summary: option of the trainer, e.g. recipe=proxy.",
 )
 @click.option("--constraint", "constraints", multiple=True, metavar="'NAME<=NUMBER'",
-              help="With --summary: leave out others.")  # fmt: skip
+              help="With --summary: only configs within it.")  # fmt: skip
 def space_sample(
     file: str, n: int | None, seed: int, as_json: bool, summary: bool, **given: Any
 ) -> None:
-    """Draw configs, uniform over the subspaces, then inside.
+    """Draw configs: a uniform subspace, then a uniform config of it.
 
     \b
     nasbo space sample svm -n 3

@@ -1,4 +1,4 @@
-"""Words about sweeps: methods, run, resume, finalize, status, best, why, export."""
+"""Commands for sweeps: methods, run, resume, finalize, status, best, why, export."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @click.command()
 def methods() -> None:
-    """List the search methods: what each does, where it comes from, its options (-m K=V)."""
+    """List the search methods with their sources and options (-m K=V)."""
     from nasbo.methods.registry import describe_method, known_methods
 
     for name in sorted(known_methods()):
@@ -36,17 +36,17 @@ _LIVE_REPORT = click.option(
     "--live-report",
     metavar="PORT",
     type=click.IntRange(0, 65535),
-    help="Serve the report on this machine's loopback while it runs; 0 takes a free port.",
+    help="Serve a live report on this machine's loopback; 0 selects a free port.",
 )
 
 
 @click.command()
 @click.argument("file")
 @sweep_options("run")
-@click.option("--dir", "folder", type=FolderPath(), help="A path, or a URL such as "
+@click.option("--dir", "folder", type=FolderPath(), help="Folder: a path, or a URL such as "
               "s3://bucket/runs/first. [default: runs/NAME-DATE]")  # fmt: skip
-@click.option("--or-resume", is_flag=True, help="Continue if the folder holds this sweep already.")
-@click.option("--dry-run", is_flag=True, help="Say what it would cost; begin nothing.")
+@click.option("--or-resume", is_flag=True, help="Resume if the folder already has this sweep.")
+@click.option("--dry-run", is_flag=True, help="Print the expected cost, without a run.")
 @_LIVE_REPORT
 def run(
     file: str,
@@ -63,11 +63,11 @@ def run(
     nasbo run my_space.yaml --trainer my_module:train --metric loss --mode min --trials 60
     nasbo run nas_cifar10 -o recipe=proxy --constraint 'parameters<=2e6' --dry-run
 
-    An option that is given here replaces the sweep file's, but for those that say that they are
-    added to it.
+    Options replace those of the sweep file, except for options that are merged with it or added
+    to it, as their help says.
 
-    Watch it here, in Ray's dashboard (its address is printed), by nasbo status DIR --watch or,
-    with --live-report 8787, in a browser.
+    The progress is shown here, in Ray's dashboard (its address is printed), by nasbo status DIR
+    --watch and, with --live-report 8787, in a browser.
     """
     from nasbo.start import Display, plan_sweep, start_or_resume, start_sweep
 
@@ -84,10 +84,10 @@ def run(
 @sweep_options("resume")
 @_LIVE_REPORT
 def resume(folder: Path, live_report: int | None, **given: Any) -> None:
-    """Continue a sweep that was interrupted, or extend one that has finished.
+    """Resume an interrupted sweep, or extend a finished one.
 
-    It may go on elsewhere: where and on what it runs is for this run alone, the rest is as it
-    began. What a cluster began goes on here, and the other way round:
+    A sweep may be resumed on another machine or cluster. Address and resources apply to this run
+    only.
 
     \b
     nasbo resume runs/first --trials 80
@@ -113,15 +113,17 @@ def resume(folder: Path, live_report: int | None, **given: Any) -> None:
     default=3,
     show_default=True,
     type=click.IntRange(min=1),
-    help="How many of the best configs.",
+    help="Number of best configs to train.",
 )
-@click.option("--recipe", help="Of the trainer. [default: the trainer's own for finalists]")
+@click.option(
+    "--recipe", help="Recipe of the trainer. [default: the trainer's recipe for finalists]"
+)
 @click.option(
     "--seeds",
     default=1,
     show_default=True,
     type=click.IntRange(min=1),
-    help="How often each is trained, with different seeds.",
+    help="Number of trainings of each finalist, with different seeds.",
 )
 @click.option(
     "-o",
@@ -129,16 +131,16 @@ def resume(folder: Path, live_report: int | None, **given: Any) -> None:
     "trainer_options",
     multiple=True,
     metavar="K=V",
-    help="For the trainer, on top of the recipe.",
+    help="Option of the trainer, which overrides the recipe.",
 )
 @click.option(
     "--choose",
     default="validation",
     show_default=True,
     type=click.Choice(["validation", "test"]),
-    help="By which result the best finalist is chosen where finalists are measured on a test set: "
-    "its result in the search, or test, which makes its own test result optimistic (the card says "
-    "so). Finalists that are measured as in the search are always chosen by their final means.",
+    help="Criterion for the best finalist if finalists are scored on a test set: its result in "
+    "the search, or its test result, which is then biased (as the model card notes). Finalists "
+    "that are scored as in the search are always chosen by the means of their final trainings.",
 )
 @ranked_by
 @sweep_options("finalize")
@@ -147,9 +149,9 @@ def finalize(
 ) -> None:
     """Train the best configs of a sweep in full and write the best of them to DIR/best.
 
-    The finalists are a sweep of their own, in DIR/final: interrupted, it goes on by the same
-    command. The shipped trainer trains them on train and validation pictures together, looks at
-    the test set once, and writes weights, an ONNX file and a model card.
+    The finalists are a separate sweep in DIR/final; if it is interrupted, the same command resumes
+    it. The shipped trainer trains them on train and validation images together, scores the test
+    set once, and writes weights, an ONNX file and a model card.
 
     \b
     nasbo finalize runs/first --top 3 --recipe strong --seeds 2
@@ -167,18 +169,21 @@ def finalize(
 @click.command()
 @click.argument("folder", metavar="DIR", type=FolderPath())
 @click.option("--json", "as_json", is_flag=True)
-@click.option("--watch", "is_watched", is_flag=True, help="A live table, until it has finished.")
-@click.option("--interval", "interval_s", default=1.0, show_default=True, help="Seconds between.",
+@click.option(
+    "--watch", "is_watched", is_flag=True, help="Show a live table until the sweep has finished."
+)
+@click.option("--interval", "interval_s", default=1.0, show_default=True,
+              help="Seconds between updates.",
               type=click.FloatRange(min=0.1))  # fmt: skip
-@click.option("--paused", "is_paused", is_flag=True, help="Only the paused trials of a sweep with "
-              "rungs, and why each of them waits.")  # fmt: skip
+@click.option("--paused", "is_paused", is_flag=True, help="List only the paused trials of a sweep "
+              "with rungs, with the reason of each pause.")  # fmt: skip
 def status(
     folder: Path, as_json: bool, is_watched: bool, interval_s: float, is_paused: bool
 ) -> None:
-    """Say where a sweep stands.
+    """Show the status of a sweep.
 
-    With rungs a table says of each rung how many configs were seen there, the best value, how many
-    went on, wait and failed, and how well its order agrees with that of the next rung.
+    With rungs, a table shows for each rung the number of configs that reached it, the best value,
+    the numbers of promoted, paused and failed ones, and the rank correlation with the next rung.
     """
     from nasbo.sweeps import SweepFolder
     from nasbo.sweeps.status import status as read_status
@@ -248,13 +253,13 @@ def _best_words(best: Mapping[str, Any]) -> str:
 @click.command()
 @click.argument("folder", metavar="DIR", type=FolderPath())
 @click.option("--json", "as_json", is_flag=True)
-@click.option("--explain", "is_explained", is_flag=True, help="Also what nasbo why says of it.")
+@click.option("--explain", "is_explained", is_flag=True, help="Also explain it, as nasbo why does.")
 @ranked_by
 def best(folder: Path, as_json: bool, is_explained: bool, by: By) -> None:
     """Show the best config of a sweep.
 
-    Where the method has found noise, that is the one whose noise-free value is expected to be the
-    best; what was observed stands beside it.
+    If the method has found noise, this is the config with the best estimated noise-free value; its
+    observed value is also shown.
     """
     from nasbo.start import show_best
     from nasbo.sweeps import SweepFolder
@@ -280,22 +285,22 @@ def best(folder: Path, as_json: bool, is_explained: bool, by: By) -> None:
 @click.argument("folder", metavar="DIR", type=FolderPath())
 @click.argument("number", metavar="TRIAL", type=click.IntRange(min=0))
 def why(folder: Path, number: int) -> None:
-    """Explain a trial: what the model predicts of it, what it is near, what speaks for it.
+    """Explain a trial: prediction of the model, nearest configs, effects of parameters.
 
     \b
     nasbo why runs/first 17
     nasbo best runs/first --explain
 
     \b
-    prediction   by the sweep's method, fitted on the results of the other trials; of a trial that
-                 has ended, its own result stands beside it
-    improvement  what is expected beyond the best of the other results
-    nearest      known configs by the correlation that the model sees, and where they differ
-    parameters   how much better or worse the prediction is than with the parameter at its typical
-                 value (the median, or the most frequent choice, of the other results)
+    prediction   of the sweep's method, fitted to the results of the other trials; for an ended
+                 trial next to its result
+    improvement  expected improvement over the best of the other results
+    nearest      known configs with the largest correlation in the model, and their differences
+    parameters   gain or loss of the prediction relative to the parameter at its typical value
+                 (the median, or the most frequent choice, of the other results)
 
     Numbers of trials are in nasbo export DIR and in the report. The model is fitted once, which
-    takes as long as a suggestion of the method; nothing of the sweep is changed.
+    takes as long as a suggestion of the method. The sweep is not changed.
     """
     from nasbo.sweeps import SweepFolder
 
@@ -321,8 +326,8 @@ def export(folder: Path, as_csv: bool, as_json: bool, measurements: bool) -> Non
     attempts, seconds, seconds_by_attempt, message, predicted, predicted_low, predicted_high,
     estimate, estimate_sd, last_value, rung, metrics.NAME of the last report, config.NAME. A
     report's row: trial, step, time, value, metrics.NAME. With rungs value is that of a full
-    training, last_value also that of a pause, rung the highest one at which the trial was seen;
-    without rungs these two are empty. In Python: nasbo.load_sweep(DIR).to_dataframe().
+    training, last_value also that of a pause, and rung the highest one that the trial reached;
+    without rungs the latter two are empty. In Python: nasbo.load_sweep(DIR).to_dataframe().
     """
     from nasbo.sweeps import SweepFolder
     from nasbo.sweeps.rows import measurement_rows, to_csv, trial_rows

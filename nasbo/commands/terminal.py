@@ -1,4 +1,4 @@
-"""The terminal that commands print on."""
+"""Terminal output of commands."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def console() -> Console:
-    """As wide as the terminal; 160 columns where the output is a file or a pipe."""
+    """As wide as the terminal; 160 columns if the output is a file or a pipe."""
     from rich.console import Console
 
     return Console(width=None if sys.stdout.isatty() else 160, markup=False)

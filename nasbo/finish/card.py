@@ -1,4 +1,4 @@
-"""Finalists come in; the model card of the best and a table of all of them go out."""
+"""Model card of the best finalist, and the table of all finalists."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from nasbo.sweeps.settings import Sweep
 
 CARD_FILE, FACTS_FILE = "README.md", "card.json"
 TABLE_FACTS = ("params", "flops", "latency_ms", "onnx_latency_ms", "onnx_difference")
-"""Facts of the trainer that the table of finalists shows, where they are."""
+"""Facts from the trainer that the table of finalists shows, if present."""
 
 
 def mean_text(values: Sequence[float]) -> str:
-    """The mean of some values and, of several, their deviation and number."""
+    """Mean of values; for several also standard deviation and number."""
     if len(values) < 2:
         return f"{values[0]:.4f}" if values else "-"
     return f"{fmean(values):.4f} ± {stdev(values):.4f} ({len(values)})"
 
 
 def searched_text(finalist: Finalist) -> str:
-    """The values of a finalist in the search and, under noise, what was expected of it there."""
+    """Values of a finalist in the search and, under noise, its estimate there."""
     info = finalist.trial.info
     expected = info.get("search_estimate")
     text = mean_text(info.get("search_values") or [])
@@ -40,7 +40,7 @@ def searched_text(finalist: Finalist) -> str:
 def describe_finalists(
     finalists: Sequence[Finalist], best: Finalist, sweep: Sweep
 ) -> RenderableType:
-    """A row per finalist."""
+    """Table of the finalists."""
     header, rows = _table(finalists, best, sweep.metric or "value")
     table = Table(box=None, header_style="bold")
     for name in header:
@@ -57,12 +57,12 @@ def write_card(
     finalists: Sequence[Finalist],
     facts: Mapping[str, Any],
 ) -> None:
-    """Write ``README.md`` for people and ``card.json`` for programs.
+    """Write ``README.md`` and, for programs, ``card.json``.
 
     Args:
         folder: where to write.
-        target: where the folder will be in the end.
-        best: whose card it is.
+        target: final path of the folder.
+        best: the finalist of the card.
         finalists: all of them.
         facts: about the search, the data and the versions.
     """
@@ -90,7 +90,7 @@ def _told(finalist: Finalist) -> dict[str, Any]:
 
 
 def chosen_how(best: Finalist, finalists: Sequence[Finalist], facts: Mapping[str, Any]) -> str:
-    """By which result the best finalist was chosen, to follow "was chosen"."""
+    """How the best finalist was chosen, to follow "was chosen"."""
     metric, n = facts["metric"], len(finalists)
     if facts["chosen_by"] == "search":
         return (
@@ -140,7 +140,7 @@ def _numbers(best: Finalist, facts: Mapping[str, Any]) -> Iterable[str]:
 
 
 def _use(best: Finalist, target: Path) -> Iterable[str]:
-    """How to load it and how to get its numbers again, as the trainer says."""
+    """How to load the network and reproduce its numbers, from the trainer."""
     for title, key in (("Use", "usage"), ("The same numbers again", "regenerate")):
         if text := best.facts.get(key):
             words = str(text).replace("{folder}", str(target))

@@ -1,4 +1,4 @@
-"""A config that was trained in full, and what is known of it."""
+"""Finalist: a config that was trained in full."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ class Finalist:
     """A config that was trained in full.
 
     Attributes:
-        rank: its position in the ranking of the search, from 1.
-        trial: its first training.
-        trainings: all of its trainings that finished, with different seeds.
-        facts: what the trainer says of the exported network.
+        rank: its rank in the search, from 1.
+        trial: its trial in the finalists' sweep.
+        trainings: its finished trainings, with different seeds.
+        facts: the trainer's facts about the exported network.
     """
 
     rank: int
@@ -26,5 +26,5 @@ class Finalist:
 
     @property
     def values(self) -> list[float]:
-        """The final metric of each training."""
+        """Final metric of each training."""
         return [run.value for run in self.trainings if run.value is not None]

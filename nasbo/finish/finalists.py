@@ -1,4 +1,4 @@
-"""A finished sweep comes in; a sweep of its own with the finalists as a fixed queue goes out."""
+"""Choice of finalists, and the sweep that trains them as a fixed queue."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from nasbo.trainer import Trainer
 
 FINAL_FOLDER = "final"
 MAY_CHANGE = ("working_folder", *(declared.name for declared in taken_by("finalize")))
-"""Where and how fast finalists are trained may be another when their sweep goes on."""
+"""Settings of where and how fast finalists are trained, which may change on a resume."""
 METHOD = "random"
-"""Named in the journal; it is never asked."""
+"""Method named in the journal; it is never called."""
 
 
 @dataclass(frozen=True)
 class Wish:
-    """What ``nasbo finalize`` was asked for.
+    """Options of ``nasbo finalize``.
 
     Attributes:
-        top: how many finalists.
-        recipe: of the trainer, by name; ``None`` for the trainer's own choice.
-        seeds: how often each finalist is trained.
-        options: for the trainer, on top of the recipe.
-        choose: by which result the best is chosen, ``validation`` (of the search) or ``test``.
-        by: what the trials of the search are ranked by.
+        top: number of finalists.
+        recipe: name of a recipe of the trainer; ``None`` for the trainer's default.
+        seeds: number of trainings of each finalist.
+        options: trainer options on top of the recipe.
+        choose: result by which the best is chosen, ``validation`` (of the search) or ``test``.
+        by: criterion that ranks the trials of the search.
         settings: of the sweep that trains them, such as ``slots``.
     """
 
@@ -51,7 +51,7 @@ class Wish:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def command(self, name: str) -> str:
-        """The command line of the wish for a sweep, for the model card."""
+        """The command line with these options, for the model card."""
         words = ["nasbo", "finalize", name, "--top", str(self.top)]
         words += [] if self.recipe is None else ["--recipe", self.recipe]
         words += ["--seeds", str(self.seeds), "--choose", self.choose]
@@ -66,7 +66,7 @@ def choose_finalists(
 ) -> list[Trial]:
     """The best finished trials of different networks, best first.
 
-    With rungs these may be too few: then the best of those that were trained furthest follow.
+    With rungs these may be too few: they are followed by the best of those trained furthest.
     """
     chosen: dict[str, Trial] = {}
     finished = [trial for trial in history.ranked(by) if trial.state == "finished"]
@@ -78,7 +78,7 @@ def choose_finalists(
 
 
 def _trained_in_part(history: History) -> list[Trial]:
-    """Trials that have paused and not failed since, the furthest first, then the best."""
+    """Paused trials that have not failed since, the furthest first, then best first."""
     found = [
         (-trial.partial.step, -history.score(trial.partial.value), trial.id)
         for trial in history.suggested
@@ -88,7 +88,7 @@ def _trained_in_part(history: History) -> list[Trial]:
 
 
 def partial_text(history: History, chosen: Sequence[Trial]) -> str:
-    """Which finalists the search did not train in full; empty if there are none."""
+    """Text about finalists that the search did not train in full; empty if there are none."""
     told = [
         f"trial {trial.id} ({trial.partial.value:.4f}{at_step(history, trial)})"
         for trial in chosen
@@ -99,7 +99,7 @@ def partial_text(history: History, chosen: Sequence[Trial]) -> str:
 
 
 def open_search(folder: Path) -> SweepFolder:
-    """The sweep that is to be ended, which nobody may be running."""
+    """The sweep to finalise; raises if it is running or has no result."""
     searched = SweepFolder(folder)
     if searched.is_running:
         raise SweepError(f"{searched.name}: is still running; finalize it when it has ended")
@@ -109,7 +109,7 @@ def open_search(folder: Path) -> SweepFolder:
 
 
 def final_folder(searched: SweepFolder) -> Path:
-    """Where the finalists' sweep of a sweep lies; in a bucket, if that is where the sweep is."""
+    """Folder of the finalists' sweep, in the bucket if the sweep is in one."""
     location = searched.location
     if location is None:
         return searched.path / FINAL_FOLDER
@@ -117,7 +117,7 @@ def final_folder(searched: SweepFolder) -> Path:
 
 
 def final_sweep(folder: Path, sweep: Sweep, trainer: Trainer, wish: Wish) -> Sweep:
-    """The settings under which the finalists are trained; of their data nothing is known yet."""
+    """Settings of the finalists' sweep, without provenance of its data."""
     options = {**_options(sweep, trainer, wish), **wish.options}
     metric, mode = sweep.metric, sweep.mode
     if trainer.final_metric is not None:
@@ -147,7 +147,9 @@ def final_sweep(folder: Path, sweep: Sweep, trainer: Trainer, wish: Wish) -> Swe
 
 
 def _options(sweep: Sweep, trainer: Trainer, wish: Wish) -> dict[str, Any]:
-    """What the trainer makes of the sweep's options for finalists; else the same with a recipe."""
+    """The trainer's options for finalists; without ``final_options`` the
+    sweep's own with the recipe.
+    """
     if trainer.final_options is None:
         named = {} if wish.recipe is None else {"recipe": wish.recipe}
         return {**sweep.trainer_options, **named}
@@ -160,14 +162,13 @@ def _options(sweep: Sweep, trainer: Trainer, wish: Wish) -> dict[str, Any]:
 def prepare_final(
     final: Path, planned: Sweep, finalists: list[Trial], seeds: int
 ) -> tuple[SweepFolder, Sweep]:
-    """Make the folder of the finalists' sweep with its queue, or open it to go on.
+    """Create the folder of the finalists' sweep with its queue, or open it to resume.
 
     Returns:
         The folder, and its settings with those of this run.
 
     Raises:
-        SweepError: the folder is there and holds other finalists or options, or was begun with
-            other data.
+        SweepError: the folder has other finalists or options, or was started with other data.
     """
     if not (final / SETTINGS_FILE).exists():
         create_folder(final, replace(planned, trials=len(finalists)))
@@ -188,7 +189,7 @@ def prepare_final(
 
 
 def _queue(search: Search, finalists: list[Trial], seeds: int, final: str) -> None:
-    """Write the finalists down, and so many repeats of each that there are enough trainings."""
+    """Queue the finalists, and as many repeats of each as are missing."""
     if not search.history.trials:
         search.add_round([_suggestion(trial) for trial in finalists], 0.0)
     firsts = search.history.trials

@@ -1,4 +1,4 @@
-"""A sweep's folder comes in; `best/` goes out: config, weights, ONNX file and model card."""
+"""Finalisation of a sweep to `best/`: config, weights, ONNX file and model card."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def finalize(folder: Path, wish: Wish, console: Console) -> int:
 
     Args:
         folder: of the sweep.
-        wish: how many, by which recipe, how often.
-        console: for the progress.
+        wish: options.
+        console: for progress messages.
 
     Returns:
         The exit code: that of the finalists' sweep if it did not finish.
@@ -72,7 +72,9 @@ def finalize(folder: Path, wish: Wish, console: Console) -> int:
             prepare_data(sweep, console)
         code = run_in_words(final, sweep, None, Display(console))
         if not is_complete(final.refresh().history, len(chosen)):
-            console.print(f"not done yet; go on by: {wish.command(searched.name)}", soft_wrap=True)
+            console.print(
+                f"not finished; continue with: {wish.command(searched.name)}", soft_wrap=True
+            )
             return code or EXIT_CODES["interrupted"]
     finalists = _export_all(final, trainer, console)
     chosen_by = _decider(searched.settings, planned, wish)
@@ -98,7 +100,7 @@ def _trainer(searched: SweepFolder) -> Trainer:
 
 
 def _export_all(final: SweepFolder, trainer: Trainer, console: Console) -> list[Finalist]:
-    """Every finalist that finished, exported as far as the trainer can."""
+    """All finalists that finished, exported if the trainer can do so."""
     if trainer.export is None:
         console.print(
             f"{final.settings.trainer} offers no export(config, trial_folder, folder, options): "
@@ -120,7 +122,7 @@ def _export_all(final: SweepFolder, trainer: Trainer, console: Console) -> list[
 
 
 def _export(final: SweepFolder, finalist: Finalist, trainer: Trainer) -> dict[str, Any]:
-    """Write one finalist to a folder of its own; what is known of it comes back."""
+    """Export one finalist to its own folder; returns the facts about it."""
     target, config = _export_folder(final, finalist.rank), finalist.trial.config
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
@@ -138,7 +140,7 @@ def _export(final: SweepFolder, finalist: Finalist, trainer: Trainer) -> dict[st
 
 
 def _trained_folder(final: SweepFolder, number: int) -> Path:
-    """The files of a training, from the bucket if that is where they are."""
+    """The files of a training, downloaded from the bucket if necessary."""
     folder, location = final.trial_folder(number), final.location
     if location is not None:
         try:
@@ -149,7 +151,7 @@ def _trained_folder(final: SweepFolder, number: int) -> Path:
 
 
 def _write_curve(file: Path, trained: Run) -> None:
-    """Every number that a training reported, a row per report."""
+    """Write the reported numbers of a training as CSV, one row per step."""
     # A restart reports again: the last report of a step counts.
     rows = {one.step: numbers_of(one.metrics) for one in trained.measurements}
     found = dict.fromkeys(name for row in rows.values() for name in row)
@@ -165,10 +167,10 @@ def _export_folder(final: SweepFolder, rank: int) -> Path:
 
 
 def _decider(searched: Sweep, final: Sweep, wish: Wish) -> str:
-    """What the best finalist is chosen by: ``means``, ``search`` or ``test``.
+    """Criterion of the best finalist: ``means``, ``search`` or ``test``.
 
-    Final trainings that are measured as the search was tell more than one value of the search. A
-    test set decides only if that is wished for.
+    Final trainings with the metric of the search are more informative than single values of the
+    search. A test set decides only on request.
     """
     if (final.metric, final.mode) == (searched.metric, searched.mode):
         return "means"
@@ -176,7 +178,7 @@ def _decider(searched: Sweep, final: Sweep, wish: Wish) -> str:
 
 
 def _pick(finalists: list[Finalist], final: Sweep, chosen_by: str) -> Finalist:
-    """The first of the search, or the one of the best mean over its final trainings."""
+    """The first finalist of the search, or the one with the best mean of its final trainings."""
     if chosen_by == "search":
         return finalists[0]
     objective = Objective(mode=final.mode)
@@ -184,7 +186,7 @@ def _pick(finalists: list[Finalist], final: Sweep, chosen_by: str) -> Finalist:
 
 
 def _facts(searched: SweepFolder, sweep: Sweep, console: Console) -> dict[str, Any]:
-    """What the card says beside the finalists themselves."""
+    """Facts for the card besides those of the finalists."""
     before = searched.settings
     return {
         "trainer": sweep.trainer,
@@ -208,7 +210,7 @@ def _write_best(
     finalists: list[Finalist],
     facts: Mapping[str, Any],
 ) -> None:
-    """Fill ``best/`` beside, then put it in its place when it is whole; in the bucket, too."""
+    """Write ``best.partial/``, rename it to ``best/``, and upload it to the bucket."""
     target, fresh = folder / BEST_FOLDER, folder / f"{BEST_FOLDER}.partial"
     shutil.rmtree(fresh, ignore_errors=True)
     shutil.copytree(_export_folder(final, best.rank), fresh)

@@ -1,4 +1,4 @@
-"""Exact Gaussian conditioning on rows."""
+"""Exact Gaussian process conditioning by Cholesky factors."""
 
 from __future__ import annotations
 

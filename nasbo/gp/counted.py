@@ -1,9 +1,9 @@
 """Kernel of units that are compared by one column of few values.
 
-A unit is then in one of few *states*: which unit it is, and the value that it has. Rows are counts
-of states, and the covariances of n and m rows are C T D' for their counts C, shape (n, d), and D,
-shape (m, e), and the covariances T of states, shape (d, e). No pair of units is listed: on 100 rows
-of ``nas_cifar10`` these are 35 states or fewer instead of 600 units.
+Such a unit is in one of few *states*: which unit it is, and its value. Rows are counts of states.
+With counts C, shape (n, d), and D, shape (m, e), and covariances T of states, shape (d, e), the
+covariances of n and m rows are C T D'. No pair of units is listed: 100 rows of ``nas_cifar10`` have
+at most 35 states instead of 600 units.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from nasbo.gp.shared_features import Array, Indices, Part, SharedFeatures, disti
 
 
 class States(NamedTuple):
-    """The states that the active units of ``n`` rows are in.
+    """States of the active units of ``n`` rows.
 
     Attributes:
         values: features of each state, shape (d, width).
-        unit: which unit of the type it is a state of, shape (d,).
-        which: the state of each active unit, shape (k,).
+        unit: the unit that each is a state of, shape (d,).
+        which: index of each active unit's state, shape (k,).
         active: the active units, k of them.
     """
 
@@ -47,13 +47,15 @@ class States(NamedTuple):
 
     @property
     def counts(self) -> Array:
-        """Which states each row has, as 0 and 1, shape (n, d)."""
+        """Indicator of each state in each row, 0 or 1, shape (n, d)."""
         counts = np.zeros((self.active.n, len(self.unit)))
         counts[self.active.row, self.which] = 1.0
         return counts
 
     def term(self, part: Part, positions: Array) -> CountedTerm:
-        """The pairs of states, for the fit; ``positions`` of the units, shape (n_units,)."""
+        """Kernel matrix term on pairs of states, for the fit; ``positions``
+        of the units, (n_units,).
+        """
         d = len(self.unit)
         left, right = np.divmod(np.arange(d * d), d)
         distances, scales = grouped_distances(self.values, left, right, part.scales)
@@ -65,7 +67,7 @@ class States(NamedTuple):
 
 
 class FixedColumn:
-    """The kernel under some hyperparameters, against the units of ``m`` rows.
+    """The kernel under given hyperparameters, against the units of ``m`` rows.
 
     Args:
         part: which column it is of.
@@ -116,13 +118,15 @@ class FixedColumn:
     def _add(
         self, states: States, near: Array, slopes: Array, far: Array, by_features: Array
     ) -> None:
-        """Add what the derivatives by squared distances to ``far``, (k, e), are by features."""
+        """Add the vector-Jacobian product by features; ``slopes`` are by
+        squared distances, (k, e).
+        """
         active = states.active
         moved = slopes.sum(1)[:, None] * near[states.which] - slopes @ far
         by_features[active.row[:, None], self._columns[active.unit]] += 2.0 * moved * self._scales
 
 
 def between(left: Array, right: Array) -> Array:
-    """Squared distances of few rows, (n, d) and (m, d): (n, m)."""
+    """Squared distances, (n, m), of rows, (n, d) and (m, d); for few rows."""
     gap = left[:, None] - right[None]
     return np.einsum("nmd,nmd->nm", gap, gap)

@@ -1,9 +1,9 @@
-"""Covariance of values that configs had at different steps of their training.
+"""Kernel of learning curves: covariance of values at different steps of training.
 
-A value at the part t of a full training is taken for the sum of three things: the config's score,
-of which a share rho stays the same while the rest changes with training; one mean curve for all
-configs; and the deviation of one trial's curve, which is 0 at the end. What changes is near itself
-at near steps, ``near(t, t') = exp(-|log t - log t'| / reach)``:
+A value at fraction t of a full training is modelled as the sum of three parts: the config's score,
+of which a share rho is constant and the rest changes with training; one mean curve for all configs;
+and the deviation of one trial's curve, which is 0 at the end. Steps are correlated by ``near(t, t')
+= exp(-|log t - log t'| / reach)``:
 
     k((x, t), (x', t')) = k(x, x') [rho + (1 - rho) near(t, t')] + mean near(t, t')
                           + own 1(same trial) [near(t, t') - near(t, 1) near(1, t')]
@@ -23,13 +23,14 @@ from nasbo.gp.priors import Priors
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 PullMatrix = Callable[[Array, Array], Array]
-"""Derivatives of a loss by a covariance matrix, (n, n), to those by that of the configs, (n, n);
-those by the hyperparameters are added to the second argument, shape (p,)."""
+"""Vector-Jacobian product: from derivatives of a loss by the covariances of rows, (n, n),
+to those by the covariances of configs, (n, n). Those by hyperparameters are added to the
+second argument, shape (p,)."""
 
 
 @dataclass(frozen=True)
 class CurveKernel:
-    """Indices of the hyperparameters.
+    """Kernel of learning curves, by the indices of its hyperparameters.
 
     Attributes:
         sharing: of logit rho.
@@ -45,7 +46,7 @@ class CurveKernel:
 
     @classmethod
     def add_to(cls, priors: Priors) -> CurveKernel:
-        """The kernel with new hyperparameters."""
+        """Add hyperparameters for a new kernel."""
         (sharing,) = priors.add(1, 1.0, 1.0)
         (reach,) = priors.add(1, math.log(1.5), 0.7)
         (mean,) = priors.add(1, 0.0, 1.0)
@@ -53,7 +54,7 @@ class CurveKernel:
         return cls(sharing, reach, mean, own)
 
     def at_the_end(self, theta: Array, log_steps: Array) -> tuple[Array, Array]:
-        """Factor of, and summand to, covariances of full trainings with rows, shape (n,) each.
+        """Factor and summand, shape (n,) each, of covariances between full trainings and rows.
 
         Args:
             theta: hyperparameters, shape (p,).
@@ -65,12 +66,12 @@ class CurveKernel:
 
 
 class CurvePairs:
-    """All pairs of rows, for the fit and for conditioning.
+    """The kernel on all pairs of rows, for the fit and for conditioning.
 
     Args:
         kernel: the hyperparameters.
         log_steps: log t of each row, shape (n,).
-        trial: which trial each row is a value of, shape (n,).
+        trial: index of the trial that each row is a value of, shape (n,).
     """
 
     def __init__(self, kernel: CurveKernel, log_steps: Array, trial: Indices) -> None:
@@ -80,7 +81,9 @@ class CurvePairs:
         self._is_same = (trial[:, None] == trial).astype(np.float64)
 
     def apply(self, theta: Array, K: Array) -> tuple[Array, PullMatrix]:
-        """The covariances of the rows from those of their configs, shape (n, n)."""
+        """Covariances of the rows from those of their configs, shape (n,
+        n), with their derivative.
+        """
         kernel = self._kernel
         reach, rho = math.exp(theta[kernel.reach]), _share(theta[kernel.sharing])
         mean, own = math.exp(theta[kernel.mean]), math.exp(theta[kernel.own])

@@ -27,8 +27,8 @@ class EncoderShape:
         n_blocks: attention blocks.
         n_heads: attention heads of each.
         inner: width of the feed-forward layer of a block.
-        hidden: hidden layers of the projection behind the pooling.
-        output: width of the result.
+        hidden: widths of the hidden layers of the projection after the pooling.
+        output: width of the encoded vector.
         embedding: ``none`` embeds values only (appendix E).
         pooling: ``token`` reads an extra token instead of the average (appendix E).
     """
@@ -110,7 +110,7 @@ class Encoder(nn.Module):
 
 
 def make_encoder(space: Space, shape: EncoderShape, seed: int, dtype: torch.dtype) -> Encoder:
-    """An encoder for the names and lists of a space, with weights drawn from a seed."""
+    """An encoder for the names and lists of a space, with weights initialised from a seed."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return Encoder(len(space.names) + 1, n_dimension_codes(space), shape, dtype)

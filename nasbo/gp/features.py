@@ -1,4 +1,4 @@
-"""Features of parameters: numbers centred, choices one-hot."""
+"""Features of parameters: numbers are centred, choices are one-hot."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class FeatureMap:
     """Columns of ``x`` to features: numbers as value - 0.5, choices one-hot times sqrt(0.5).
 
     Args:
-        base: the features that no column fills, shape (n_features,).
-        columns: for each column of ``x`` where its features start, and how many there are: 0 for
-            a number.
+        base: initial features, which stay where no column fills them, shape (n_features,).
+        columns: for each column of ``x`` where its features start and how many there are; 0 means a
+            number.
     """
 
     def __init__(self, base: Tensor, columns: Sequence[tuple[int, int]]) -> None:
@@ -41,10 +41,10 @@ class FeatureMap:
 
 
 class ParameterFeatures(FeatureMap):
-    """Features of some parameters, side by side.
+    """Features of several parameters side by side.
 
     Attributes:
-        owners: number of the parameter that each feature belongs to.
+        owners: index of the parameter that each feature belongs to.
         columns: for each parameter where its features start, and how many choices it has.
     """
 

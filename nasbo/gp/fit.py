@@ -1,6 +1,6 @@
-"""MAP fit of all hyperparameters, the noise variance among them.
+"""MAP fit of hyperparameters, noise variance included.
 
-The attention deep-kernel GP of the paper trains its own, by gradient descent.
+The attention deep-kernel GP of the paper does not use it: it is trained by gradient descent.
 """
 
 from __future__ import annotations
@@ -22,33 +22,36 @@ from nasbo.gp.repeats import Repeats
 
 Array = NDArray[np.float64]
 Loss = Callable[[Array], tuple[float, Array]]
-"""Hyperparameters, shape (p,), to a negative log density and its gradient, shape (p,)."""
+"""Negative log density and its gradient, shape (p,), as a function of
+hyperparameters, shape (p,)."""
 Gram = Callable[[Tensor], Tensor]
-"""Hyperparameters, shape (p,), to the covariance of the rows without noise, shape (n, n)."""
+"""Covariance of the rows without noise, shape (n, n), as a function of
+hyperparameters, shape (p,)."""
 
 JITTER = 1e-9
 MAX_FIT_ROWS = 300
-"""Beyond this many rows the hyperparameters come from a part of them."""
+"""Maximum number of rows that hyperparameters are fitted on; more are thinned."""
 ITERATIONS = 60
 TOLERANCE = 2e-5
-"""Relative gain of a step at which the search ends: some 0.001 nats, which no posterior shows."""
+"""Relative gain of a step at which the search ends: about 0.001 nats, far below what matters."""
 BOUND_SDS = 5.0
 FAILED = 1e6
-"""The loss where it cannot be computed."""
+"""Value of the loss where it cannot be computed."""
 
 
 class NegativeLogPosterior(ABC):
-    """-log p(z | theta) - log p(theta); the subclass has the likelihood of the scores.
+    """Negative log posterior of hyperparameters, -log p(z | theta) - log p(theta).
 
-    Where scores are means of several values, the deviations of these have a likelihood, too.
+    A subclass computes the likelihood of the scores. Where scores are means of several values, the
+    likelihood of the deviations from those means is added here.
 
     Attributes:
-        shares: noise variance of each score as a part of that of one value, shape (n,).
+        shares: noise variance of each score relative to that of one value, shape (n,).
 
     Args:
         priors: Gaussian priors of the hyperparameters.
         noise: index of the log noise variance among them.
-        repeats: those of the n scores.
+        repeats: of the n scores.
     """
 
     jitter = JITTER
@@ -59,7 +62,7 @@ class NegativeLogPosterior(ABC):
         self.repeats, self.shares = repeats, 1.0 / repeats.n_values
 
     def __call__(self, theta: Array) -> tuple[float, Array]:
-        """Value and gradient, shape (p,), at ``theta``; ``FAILED`` where it has no value."""
+        """Value and gradient, shape (p,), at ``theta``; ``FAILED`` if a factorisation fails."""
         gradient, variance = np.zeros_like(theta), math.exp(theta[self.noise])
         try:
             value, by_noise = self.likelihood(theta, variance + self.jitter, gradient)
@@ -79,12 +82,12 @@ class NegativeLogPosterior(ABC):
 
     @abstractmethod
     def likelihood(self, theta: Array, noise: float, gradient: Array) -> tuple[float, float]:
-        """Negative log likelihood but for its constant, and its derivative by the noise variance.
+        """Negative log likelihood up to a constant, and its derivative by the noise variance.
 
         Args:
             theta: hyperparameters, shape (p,).
-            noise: variance of one value, with the jitter; that of a score is its share of it.
-            gradient: shape (p,); what does not come through the noise is added here.
+            noise: variance of one value, jitter included; that of a score is its share of it.
+            gradient: shape (p,); derivatives other than by the noise are added here.
 
         Raises:
             FitError: a matrix is not positive definite.
@@ -92,10 +95,10 @@ class NegativeLogPosterior(ABC):
 
 
 class DenseEvidence(NegativeLogPosterior):
-    """The density for one kernel matrix over all rows.
+    """Negative log posterior for one dense kernel matrix over all rows.
 
-    Only the kernel matrix goes through autograd: the derivative of the likelihood by it is
-    (K^-1 - K^-1 z z' K^-1) / 2.
+    Only the kernel matrix goes through autograd. The derivative of the likelihood by it is (K^-1 -
+        K^-1 z z' K^-1) / 2.
 
     Args:
         gram: the kernel matrix as a function of the hyperparameters.
@@ -127,12 +130,12 @@ class DenseEvidence(NegativeLogPosterior):
 
 
 def find_map(loss: NegativeLogPosterior, priors: Priors) -> Array:
-    """The MAP hyperparameters, shape (p,): those of the least negative log posterior.
+    """MAP estimate of the hyperparameters, shape (p,).
 
-    Results without noise and results that are mostly noise are two maxima: where the noise is
-    small, the loss hardly changes with it. So the search starts at the prior means, and there
-    with much noise, too. Where repeats show a noise, the first start has no less than that: far
-    below it the loss is so steep that a search goes astray.
+    The posterior often has two modes, one without noise and one that explains most of the scores as
+        noise, and where the noise is small, the loss hardly changes with it. So the search starts
+        twice: at the prior means, and there with much noise. If repeats show a noise, the first
+        start has at least that much: far below it the loss is so steep that the search diverges.
 
     Raises:
         FitError: the loss is not finite anywhere on the way.
@@ -148,13 +151,13 @@ def find_map(loss: NegativeLogPosterior, priors: Priors) -> Array:
 def minimise(
     loss: Loss, priors: Priors, start: Array | None = None, iterations: int = ITERATIONS
 ) -> Array:
-    """Hyperparameters of the least loss near a start, shape (p,), by L-BFGS-B.
+    """Hyperparameters of a local minimum of the loss, shape (p,), by L-BFGS-B.
 
     Args:
         loss: a negative log posterior.
-        priors: give the bounds.
+        priors: their standard deviations give the bounds.
         start: where the search begins, shape (p,); the means of the priors if not given.
-        iterations: at most so many.
+        iterations: maximum number of iterations.
 
     Raises:
         FitError: the loss is not finite anywhere on the way.
@@ -176,7 +179,9 @@ def minimise(
 
 
 def thinned(z: Array, n: int, n_best: int = 0) -> NDArray[np.intp]:
-    """Indices of at most ``n`` rows: the ``n_best`` of largest ``z``, the others thinned evenly."""
+    """Indices of at most ``n`` rows: the ``n_best`` of largest ``z``, and
+    the others evenly thinned.
+    """
     if len(z) <= n:
         return np.arange(len(z))
     order = np.argsort(-z, kind="stable")
@@ -186,7 +191,7 @@ def thinned(z: Array, n: int, n_best: int = 0) -> NDArray[np.intp]:
 
 
 def cholesky(K: Array) -> Array:
-    """The lower factor of a symmetric matrix, shape (n, n).
+    """Lower Cholesky factor of a symmetric matrix, shape (n, n).
 
     Raises:
         FitError: it is not positive definite.
@@ -199,7 +204,7 @@ def cholesky(K: Array) -> Array:
 
 
 def inverse_of(factor: Array) -> Array:
-    """The inverse, shape (n, n), of a matrix given by its lower factor."""
+    """Inverse, shape (n, n), of a matrix with the given lower Cholesky factor."""
     half, _ = lapack.dpotri(factor, lower=1)  # zeros above the diagonal, as in the factor
     inverse: Array = half + half.T
     inverse.flat[:: len(half) + 1] *= 0.5

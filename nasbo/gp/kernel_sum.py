@@ -1,11 +1,12 @@
-"""Covariance as a sum of kernels, and the posterior under it, with derivatives by hand.
+"""Sum of kernels, and the posterior under it, with hand-written derivatives.
 
 One kernel compares whole configs, the others compare units (groups of parameters that exist
 together, see ``nasbo.gp.units``) and structural decisions. Which kernels are summed is up to the
 model: those of the default method are listed in ``nasbo.surrogates.structured``.
 
-A round evaluates the kernels some hundred times on small matrices. On 100 rows of ``nas_cifar10``
-posterior and gradient at 64 configs are 2 to 3 times as fast as autograd of the same kernel.
+A round evaluates the kernels some hundred times on small matrices. With 100 rows of
+``nas_cifar10``, posterior and gradient at 64 configs are 2 to 3 times as fast as autograd of the
+same kernel.
 """
 
 from __future__ import annotations
@@ -26,50 +27,52 @@ from nasbo.gp.rows import Rows
 
 Array = NDArray[np.float64]
 Pull = Callable[[Array, Array], None]
-"""Takes the derivative of a loss by the covariances, and adds to its derivative by features.
+"""Vector-Jacobian product of covariances.
 
-The first argument has the shape of the covariances, the second is (n, n_features) of the rows on
-the left.
-"""
+The first argument holds the derivatives of a loss by the covariances; the derivatives by the
+features of the rows on the left, (n, n_features), are added to the second."""
 Back = Callable[[Array, Array], Array]
-"""Derivatives of a loss by means and variances, (n,) each, to that by features, (n, n_features)."""
+"""Vector-Jacobian product of the posterior: from derivatives of a loss by means and variances, (n,)
+each, to those by features, (n, n_features)."""
 
 Ends = tuple[Array, Array, float]
 
 CHUNK = 256
-"""Rows whose covariances are worked out at once: bounds memory."""
+"""Rows per block of covariances; bounds memory."""
 
 
 class Fixed(Protocol):
-    """A kernel under some hyperparameters, against rows that stay the same."""
+    """A kernel under fixed hyperparameters, against a fixed set of rows."""
 
     def gram(self, rows: Rows) -> tuple[Array, Pull]:
-        """Covariances of rows with those that stay, shape (n, m)."""
+        """Covariances with the fixed rows, shape (n, m), and their vector-Jacobian product."""
 
     def diagonal(self, rows: Rows) -> tuple[Array, Pull]:
-        """Variances of rows, shape (n,)."""
+        """Prior variances of rows, shape (n,), and their vector-Jacobian product."""
 
 
 class Kernel(Protocol):
-    """A part of the covariance."""
+    """A summand of the covariance."""
 
     def against(self, theta: Array, seen: Rows) -> Fixed:
-        """The kernel under ``theta``, shape (p,), with all worked out that concerns ``seen``."""
+        """The kernel under ``theta``, shape (p,), with everything
+        precomputed that concerns ``seen``.
+        """
 
     def pair_terms(self, rows: Rows) -> list[PairTerm | CountedTerm]:
-        """The pairs of active units of the rows, for the fit."""
+        """Terms on pairs of active units of the rows, for the fit."""
 
 
 class KernelSum:
-    """The sum of kernels under some hyperparameters, against rows that stay.
+    """A sum of kernels under fixed hyperparameters, against a fixed set of rows.
 
     Args:
-        kernels: which sum up to the covariance.
+        kernels: the summands.
         theta: the hyperparameters, shape (p,).
-        seen: the rows.
-        ends: where those rows are values from the midst of trainings, the factor and the summand,
-            shape (m,) each, of covariances of full trainings with them, and the variance that
-            these have beside that of their configs.
+        seen: the fixed rows.
+        ends: for rows that are values of partial trainings: the factor and the summand, shape (m,)
+            each, of their covariances with full trainings, and the variance that full trainings
+            have in addition to that of their configs.
     """
 
     def __init__(
@@ -80,7 +83,7 @@ class KernelSum:
         self._fixed = [kernel.against(theta, seen) for kernel in kernels]
 
     def cross(self, rows: Rows) -> Array:
-        """Covariances of rows with those that stay, shape (n, m)."""
+        """Covariances of rows with the fixed ones, shape (n, m)."""
         starts = range(0, max(rows.n, 1), CHUNK)
         parts = [rows.take(slice(start, start + CHUNK)) for start in starts]
         return np.concatenate(
@@ -93,7 +96,7 @@ class KernelSum:
         return mean, variance
 
     def moments(self, rows: Rows, conditioned: Conditioned) -> tuple[Array, Array, Back]:
-        """Mean and variance, shape (n,) each, and the way back to the features."""
+        """Mean and variance, shape (n,) each, and the vector-Jacobian product by the features."""
         grams = [fixed.gram(rows) for fixed in self._fixed]
         diagonals = [fixed.diagonal(rows) for fixed in self._fixed]
         cross = reduce(np.add, (K for K, _ in grams))
@@ -121,7 +124,7 @@ class KernelSum:
 
 
 class _Moments(torch.autograd.Function):
-    """The moments as one step of autograd."""
+    """Posterior mean and variance as one autograd function."""
 
     @staticmethod
     def forward(
@@ -137,8 +140,8 @@ class _Moments(torch.autograd.Function):
 
 
 def _solve(factor: Array, right: Array, is_transposed: bool = False) -> Array:
-    """L^-1 or L^-T times ``right`` for a lower factor L in row order, shape (n, m)."""
-    # LAPACK reads rows as columns, so L arrives as its transpose, an upper factor.
+    """L^-1 or L^-T times ``right``, shape (n, m), for a lower factor L in row-major order."""
+    # LAPACK is column-major: it sees L as its transpose, an upper factor.
     solved, _ = lapack.dtrtrs(factor.T, right, lower=0, trans=0 if is_transposed else 1)
     result: Array = solved
     return result

@@ -1,4 +1,4 @@
-"""Matérn-5/2 and squared exponential kernels in torch, and Matérn-5/2 in numpy with its slope.
+"""Matérn-5/2 (torch, and numpy with its derivative) and squared exponential kernels.
 
 Both are functions of the squared distance d^2. Matérn is (1 + r + r^2 / 3) exp(-r) with
 r = sqrt(5) d; its derivative by d^2 is -5/6 (1 + r) exp(-r), which is finite at 0.
@@ -25,7 +25,7 @@ ALL = slice(None)
 
 @dataclass(frozen=True)
 class Matern:
-    """Matérn-5/2 of squared distances in numpy: its values, and what its derivative needs."""
+    """Matérn-5/2 of squared distances in numpy: its values and the parts of its derivative."""
 
     values: Array
     distances: Array
@@ -52,7 +52,7 @@ class Matern:
 
 
 class _Matern(torch.autograd.Function):
-    """Autograd of the formula would divide 0 by 0 at distance 0."""
+    """Matérn-5/2 with its own derivative: autograd would divide 0 by 0 at distance 0."""
 
     @staticmethod
     def forward(ctx: Any, squared: Tensor) -> Tensor:
@@ -92,7 +92,7 @@ def squared_distances(left: Tensor, right: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class ARDKernel:
-    """A kernel times a variance, with a lengthscale for each parameter.
+    """ARD kernel: a correlation times a variance, with a lengthscale per parameter.
 
     Attributes:
         name: of the kernel.
@@ -108,7 +108,7 @@ class ARDKernel:
     def add_to(
         cls, priors: Priors, owners: Sequence[int], log_weight: float, name: KernelName = "matern"
     ) -> ARDKernel:
-        """A kernel with new hyperparameters; ``owners`` says whose each feature is."""
+        """Add hyperparameters for a new kernel; ``owners`` is the parameter of each feature."""
         scales = priors.add_lengthscales(len(set(owners)))
         spread = torch.tensor([scales[owner] for owner in owners], dtype=torch.long)
         (weight,) = priors.add(1, log_weight, 1.0)
@@ -121,5 +121,5 @@ class ARDKernel:
         return self.variance(theta) * CORRELATIONS[self.name](distances)
 
     def variance(self, theta: Tensor) -> Tensor:
-        """A scalar."""
+        """Prior variance, a scalar."""
         return theta[self.weight].exp()

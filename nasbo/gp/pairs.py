@@ -1,8 +1,8 @@
-"""Evidence of hyperparameters on pairs of active units (see ``nasbo.gp.units``).
+"""Negative log posterior of hyperparameters on pairs of active units (see ``nasbo.gp.units``).
 
-The kernel matrix is linear in the distinct values that its parts take on pairs of active units:
-``K = incidence @ values``. Pairs of equal distances (most of them, where the blocks of a network
-consist of choices) are counted once, and the gradient is analytic.
+The kernel matrix is linear in the distinct values that its parts take on pairs of active units: ``K
+= incidence @ values``. Pairs of equal distances (most pairs, where the blocks of a network consist
+of choices) are evaluated once, and the gradient is analytic.
 """
 
 from __future__ import annotations
@@ -29,19 +29,21 @@ from nasbo.gp.repeats import Repeats
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Pull = Callable[[Array, Array], None]
-"""Takes the derivative of a loss by each value, and adds to that by the hyperparameters."""
+"""Vector-Jacobian product: the first argument holds derivatives of a loss by the values; those by
+hyperparameters are added to the second."""
 
 MORE_JITTER = (0.0, 1e-4, 1e-2)
-"""As little as will do is added: a search that meets a point without a value may end there."""
+"""Jitters, added in this order until the factorisation works: a line search can stop at
+a point without a value."""
 
 
 @dataclass(frozen=True)
 class PairTerm(ABC):
-    """A kernel's share of the kernel matrix, on p pairs of rows.
+    """Summand of the kernel matrix on p pairs of rows.
 
     Attributes:
-        cells: cell i * n + j of each pair, shape (p,).
-        numbers: what the covariance of a pair is a function of, k numbers each, shape (k, p).
+        cells: flat index i * n + j of each pair, shape (p,).
+        numbers: the k numbers that determine the covariance of each pair, shape (k, p).
     """
 
     cells: Indices
@@ -49,15 +51,15 @@ class PairTerm(ABC):
 
     @abstractmethod
     def evaluate(self, theta: Array) -> tuple[Array, Pull]:
-        """Covariances of the pairs, shape (p,), and the way back to the hyperparameters.
+        """Covariances of the pairs, shape (p,), and their vector-Jacobian product.
 
         Args:
             theta: the hyperparameters, shape (n_parameters,).
         """
 
     def compress(self) -> tuple[Self, Indices]:
-        """The distinct pairs alone, and for each pair the index of its like among them."""
-        # Irrational factors give different pairs different sums; rounding gathers float noise.
+        """The term on distinct pairs alone, and the index of each pair among them."""
+        # Irrational factors give different pairs different sums; rounding merges float noise.
         factors = np.sqrt(np.arange(2.0, 2.0 + len(self.numbers)) * 1.7320508 + 0.1234567)
         key = np.round(sum(f * row for f, row in zip(factors, self.numbers, strict=True)), 10)
         _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
@@ -87,11 +89,11 @@ class MaternTerm(PairTerm):
 
     @cached_property
     def distances(self) -> Array:
-        """Squared distances per lengthscale, shape (n_scales, p); without gaps, for speed."""
+        """Squared distances per lengthscale, shape (n_scales, p), contiguous for speed."""
         return np.asfortranarray(self.numbers[: len(self.scales)])
 
     def matern(self, theta: Array) -> tuple[Matern, Pull]:
-        """The kernel, and the way back from the scaled squared distances to the lengthscales."""
+        """The kernel, and the vector-Jacobian product from squared distances to lengthscales."""
         distances, inverse_squares = self.distances, np.exp(-2.0 * theta[self.scales])
 
         def pull(by_distance: Array, gradient: Array) -> None:
@@ -102,13 +104,13 @@ class MaternTerm(PairTerm):
 
 @dataclass(frozen=True)
 class SharedTerm(MaternTerm):
-    """Matérn-5/2 of units of one type, weighted by how near they are to each other.
+    """Matérn-5/2 between units of one type, weighted by their distance in the list.
 
-    The last two rows of ``numbers`` say whether the units are the same one, and their distance.
+    The last two rows of ``numbers`` are whether the two units are the same one, and their distance.
 
     Attributes:
-        rho: index of the logit of what other units share.
-        reach: index of the logarithm of how far that goes.
+        rho: index of the logit of the share of other units.
+        reach: index of the log distance over which that share decays.
     """
 
     rho: int
@@ -133,11 +135,11 @@ class SharedTerm(MaternTerm):
 
 
 class CountedTerm:
-    """A kernel's share of the kernel matrix as C T C', T being covariances of few states.
+    """Summand C T C' of the kernel matrix, where T holds covariances of few states.
 
     Args:
-        counts: C, how often each row has each state, shape (n, d).
-        states: the term of all pairs of states.
+        counts: C, the number of times each row has each state, shape (n, d).
+        states: the term on all pairs of states.
     """
 
     def __init__(self, counts: Array, states: PairTerm) -> None:
@@ -145,7 +147,7 @@ class CountedTerm:
         self._states, self._which = states.compress()
 
     def evaluate(self, theta: Array) -> tuple[Array, Pull]:
-        """The share, shape (n, n), and the way back from the matrix to the hyperparameters."""
+        """The summand, shape (n, n), and its vector-Jacobian product."""
         values, pull_states = self._states.evaluate(theta)
         counts, shape = self._counts, (self._counts.shape[1],) * 2
 
@@ -159,17 +161,17 @@ class CountedTerm:
 
 
 class PairEvidence(NegativeLogPosterior):
-    """Negative log posterior density for terms on pairs of rows i <= j and on states of rows.
+    """Negative log posterior for terms on pairs of rows i <= j and on states of rows.
 
-    A fit evaluates it some 60 times on small matrices. On 100 rows of ``nas_cifar10`` value and
+    A fit evaluates it some 60 times on small matrices. With 100 rows of ``nas_cifar10``, value and
     gradient are 4 to 5 times as fast as autograd on the same pairs, and 34 to 47 times as fast as
     autograd of the same kernel on all rows.
 
     Args:
-        terms: which sum up to the kernel matrix; one at least is of pairs.
+        terms: the summands of the kernel matrix; at least one is on pairs.
         y: standardised scores, shape (n,).
         priors, noise, repeats: as in the base class; one value for each score if not given.
-        curves: where rows are values at different steps of trainings.
+        curves: for rows that are values at different steps of training.
     """
 
     jitter = 1e-8
@@ -196,7 +198,7 @@ class PairEvidence(NegativeLogPosterior):
         ones = np.ones(sum(map(len, cells)))
         where = (np.concatenate(cells), np.concatenate(columns))
         self._incidence = scipy.sparse.csr_matrix((ones, where), shape=(n * n, int(ends[-1])))
-        # A pair of different rows stands for two cells of the symmetric matrix.
+        # An off-diagonal pair stands for two cells of the symmetric matrix.
         self._double = (2.0 * np.triu(np.ones((n, n)), 1) + np.eye(n)).ravel()
 
     def likelihood(self, theta: Array, noise: float, gradient: Array) -> tuple[float, float]:
@@ -226,7 +228,7 @@ class PairEvidence(NegativeLogPosterior):
 
 
 def _factor(K: Array) -> Array:
-    """The lower Cholesky factor, shape (n, n), of K with as much jitter added as it takes."""
+    """Lower Cholesky factor of K, shape (n, n), with jitter added until it exists."""
     for jitter in MORE_JITTER:
         K[np.diag_indices(len(K))] += jitter
         try:

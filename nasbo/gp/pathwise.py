@@ -1,4 +1,4 @@
-"""Functions drawn from the posterior of a GP by pathwise conditioning."""
+"""Posterior samples of a GP as functions, by pathwise conditioning."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ N_WAVES = 256
 
 
 class DrawableGP(Protocol):
-    """A GP with a Matérn-5/2 kernel.
+    """What pathwise conditioning needs of a GP with a Matérn-5/2 kernel.
 
     Attributes:
         noise: index of the log noise variance.
-        n_values: how many values each score that it is conditioned on is the mean of, shape (n,).
+        n_values: number of values that each score is the mean of, shape (n,).
     """
 
     map: ParameterFeatures
@@ -33,14 +33,14 @@ class DrawableGP(Protocol):
 
     @property
     def seen(self) -> tuple[Tensor, Conditioned] | None:
-        """Features of the rows that were learned from, and the factors; ``None`` before."""
+        """Features of the training rows, and the posterior; ``None`` without data."""
 
 
 class PosteriorDraw:
-    """One function of a GP's posterior, known everywhere and differentiable.
+    """A sample function of a GP's posterior, defined everywhere and differentiable.
 
-    A draw from the prior, by random Fourier features of the Matérn-5/2 kernel, is moved to the
-    data by Matheron's rule: f(x) + k(x, X) (K + noise)^-1 (z - f(X) - noise draw).
+    A prior sample from random Fourier features of the Matérn-5/2 kernel is updated by Matheron's
+    rule: f(x) + k(x, X) (K + noise)^-1 (z - f(X) - noise sample).
     """
 
     def __init__(self, model: DrawableGP, rng: Generator) -> None:

@@ -1,7 +1,6 @@
-"""Gaussian priors of hyperparameters, that of the noise among them.
+"""Gaussian priors of hyperparameters, including the noise variance.
 
-``find_map`` in ``nasbo.gp.fit`` estimates all of them, and searches for the noise from two starts.
-
+``find_map`` in ``nasbo.gp.fit`` estimates all of them and searches for the noise from two starts.
 Hyperparameters of all kernels are logarithms (a logit for the sharing) in one flat vector.
 """
 
@@ -13,19 +12,18 @@ from dataclasses import dataclass, field
 NOISE = (-12.0, 6.0)
 """Prior mean and sd of the log noise variance of standardised scores.
 
-Its mean is next to no noise: on data without noise the estimate must be able to fall so low that
-the last digits of an optimum are seen. It is so wide that a noise of half the signal's standard
-deviation costs 1.5 nats of log prior, which a few results outweigh. Of the priors (-8, 3), (-10, 5)
-and (-12, 6) the one that most often found the noise of draws from the model, and the absence of
-noise.
+The mean is nearly no noise: on noise-free data the estimate must be able to become so small that
+the last digits of an optimum can be resolved. The sd is so wide that a noise of half the signal's
+standard deviation costs 1.5 nats of log prior, which a few results outweigh. Of (-8, 3), (-10, 5)
+and (-12, 6), this prior most often recovered the noise of samples from the model, and its absence.
 """
 NOISY = -1.5
-"""A log noise variance from which the search for the MAP starts a second time."""
+"""Log noise variance of the second start of the MAP search."""
 LENGTHSCALE_SD = math.sqrt(3)
 
 
 def lengthscale_mean(n_columns: int) -> float:
-    """Prior mean of a log lengthscale among ``n_columns``: grows with the dimension."""
+    """Prior mean of a log lengthscale among ``n_columns``; grows with the dimension."""
     return math.sqrt(2) - 3.0 + 0.5 * math.log(max(n_columns, 1))
 
 
@@ -44,5 +42,5 @@ class Priors:
         return list(range(start, start + n))
 
     def add_lengthscales(self, n: int, sd: float = LENGTHSCALE_SD) -> list[int]:
-        """Indices of the log lengthscales of ``n`` parameters that stand in one kernel."""
+        """Indices of the log lengthscales of ``n`` parameters of one kernel."""
         return self.add(n, lengthscale_mean(n), sd)

@@ -1,4 +1,4 @@
-"""Repeats: scores that are means of several values, and what these say of the noise."""
+"""Repeats: scores that are means of several values, and the noise that their deviations show."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Indices = NDArray[np.intp] | Sequence[int]
 
 @dataclass(frozen=True)
 class Repeats:
-    """How many values stand behind each score of a model, and how far they lie apart.
+    """Number of values behind each score of a model, and their spread.
 
     Attributes:
-        n_values: each score is the mean of so many values, shape (n,).
-        degrees: degrees of freedom of the deviations of these values from their mean: one less
-            than there are, or 0 where the deviations are not counted; shape (n,).
+        n_values: number of values that each score is the mean of, shape (n,).
+        degrees: degrees of freedom of the deviations of these values from their mean: one less than
+            their number, or 0 if the deviations do not count; shape (n,).
         spread: sum of squared deviations on the model's scale, shape (n,).
     """
 
@@ -40,14 +40,14 @@ class Repeats:
     def of_data(data: Data, z: Array, scale: Scale) -> Repeats:
         """The repeats of data.
 
-        On a logarithmic scale deviations are taken times the slope at the row's score, which is
-        right where they are small against the way to the shift. Those of rows whose score was
-        raised (``cut_depths``) are not counted: the scale is flat there.
+        On a logarithmic scale deviations are multiplied by the derivative at the row's score, which
+        is accurate if they are small compared with the distance to the shift. Deviations of rows
+        whose score was clipped (``cut_depths``) do not count: the scale is flat there.
 
         Args:
             data: n rows.
             z: their scores on the model's scale, shape (n,).
-            scale: the way back from there.
+            scale: maps that scale back to scores.
         """
         is_true = z <= scale.from_score(data.scores) + 1e-9
         degrees = np.where(is_true, data.n_values - 1.0, 0.0)
@@ -59,17 +59,17 @@ class Repeats:
 
     @property
     def variance(self) -> float | None:
-        """The noise variance that the deviations alone tell; ``None`` where there are none."""
+        """Noise variance from the deviations alone; ``None`` if there are none."""
         n = float(self.degrees.sum())
         return float(self.spread.sum()) / n if n else None
 
     def take(self, rows: Indices) -> Repeats:
-        """Those of some of the rows."""
+        """The repeats of some of the rows."""
         at = np.asarray(rows, dtype=np.intp)
         return Repeats(self.n_values[at], self.degrees[at], self.spread[at])
 
     def extended(self, n: int) -> Repeats:
-        """With ``n`` further scores of one value each."""
+        """The repeats with ``n`` further scores of one value each."""
         more = Repeats.none(n)
         return Repeats(
             np.concatenate([self.n_values, more.n_values]),
@@ -78,13 +78,13 @@ class Repeats:
         )
 
     def likelihood(self, noise: float) -> tuple[float, float]:
-        """Negative log likelihood of the deviations within rows, and its derivative.
+        """Negative log likelihood of the deviations within rows, and its derivative by ``noise``.
 
-        Given the mean of m values, their deviations from it are normal, with m - 1 degrees of
+        Given the mean of m values, their deviations from it are normal with m - 1 degrees of
         freedom, whatever the function is. Constants are left out.
 
         Args:
-            noise: variance of one value; the derivative is by it.
+            noise: variance of one value.
         """
         n, spread = float(self.degrees.sum()), float(self.spread.sum())
         if not n:

@@ -1,4 +1,4 @@
-"""Rows of several subspaces: in their unit cubes, and as features."""
+"""Rows of several subspaces: batches in their unit cubes, and feature rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ Batches = Sequence[tuple[Subspace, Tensor]]
 
 
 class Rows(NamedTuple):
-    """Configs as features, in torch; kernels with derivatives of their own read them in numpy.
+    """Configs as torch features; kernels with hand-written derivatives
+    read them as numpy arrays.
 
     Attributes:
         features: numbers as value - 0.5, choices one-hot times sqrt(0.5), 0 where inactive;
@@ -43,7 +44,7 @@ class Rows(NamedTuple):
 
     @property
     def gates(self) -> NDArray[np.bool_]:
-        """Which groups exist, in numpy."""
+        """``active`` as a numpy array."""
         gates: NDArray[np.bool_] = self.active.numpy()
         return gates
 
@@ -53,19 +54,19 @@ class Rows(NamedTuple):
 
 
 def joined(first: Any, second: Any) -> Any:
-    """Features of some rows, then those of others; tensors or tuples of tensors."""
+    """Concatenate the features of two sets of rows; tensors or tuples of tensors."""
     if isinstance(first, Tensor):
         return torch.cat([first, second])
     return type(first)(*(torch.cat(pair) for pair in zip(first, second, strict=True)))
 
 
 def batches_of(data: Data) -> Batches:
-    """The rows of data as surrogates take them, in the same order."""
+    """The rows of data as batches, in the same order."""
     return as_batches(data.subspaces, data.x)
 
 
 def as_batches(subspaces: Sequence[Subspace], x: Sequence[Array]) -> Batches:
-    """Single configs as rows: neighbours of one subspace go together, the order stays."""
+    """Single configs as batches: consecutive rows of one subspace share a batch."""
     runs: list[tuple[Subspace, list[Array]]] = []
     for subspace, row in zip(subspaces, x, strict=True):
         if not runs or runs[-1][0].index != subspace.index:
@@ -75,7 +76,7 @@ def as_batches(subspaces: Sequence[Subspace], x: Sequence[Array]) -> Batches:
 
 
 def by_subspace(subspaces: Sequence[Subspace]) -> dict[int, list[int]]:
-    """Indices of the rows of each subspace, by its number, in order."""
+    """Indices of the rows of each subspace, by the subspace's index."""
     indices: dict[int, list[int]] = {}
     for at, subspace in enumerate(subspaces):
         indices.setdefault(subspace.index, []).append(at)
@@ -83,7 +84,7 @@ def by_subspace(subspaces: Sequence[Subspace]) -> dict[int, list[int]]:
 
 
 def gathered(batches: Batches) -> tuple[Batches, Tensor]:
-    """All rows of a subspace in one batch, and the index of each row given in them, shape (n,)."""
+    """One batch per subspace, and the index in them of each original row, shape (n,)."""
     groups = by_subspace([subspace for subspace, _ in batches]).values()
     together = [
         (batches[some[0]][0], torch.cat([batches[at][1] for at in some])) for some in groups
@@ -92,7 +93,7 @@ def gathered(batches: Batches) -> tuple[Batches, Tensor]:
 
 
 def regrouped(batches: Batches, groups: Iterable[Sequence[int]]) -> Tensor:
-    """The index of each row, shape (n,), once batches stand group by group."""
+    """Index of each row, shape (n,), after batches are reordered group by group."""
     sizes = [len(x) for _, x in batches]
     rows = torch.arange(sum(sizes)).split(sizes)
     return torch.cat([rows[at] for some in groups for at in some]).argsort()

@@ -1,4 +1,4 @@
-"""Active units of one type as a list, and which of their features a kernel compares."""
+"""Active units of one type as a list, and the features that a kernel compares."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ Indices = NDArray[np.intp]
 
 
 class SharedFeatures(NamedTuple):
-    """The active units of ``n`` rows as a list, row after row; equal values are held once.
+    """List of the active units of ``n`` rows, row after row; equal
+    feature values are stored once.
 
     Attributes:
         values: distinct features of units, shape (d, width).
-        which: which of them each active unit has, shape (k,).
-        unit: which unit of the type each active one is, shape (k,).
+        which: index in ``values`` of each active unit, shape (k,).
+        unit: index in the type of each active unit, shape (k,).
         row: row of each active unit, shape (k,).
         n: number of rows.
     """
@@ -30,12 +31,12 @@ class SharedFeatures(NamedTuple):
 
     @property
     def is_distinct(self) -> bool:
-        """Whether the active units are the distinct ones, in their order."""
+        """Whether the active units are all distinct and in their own order."""
         return len(self.which) == len(self.values)
 
     @property
     def starts(self) -> tuple[Indices, Indices]:
-        """The rows that have any unit, and where the units of each begin."""
+        """Indices of the rows that have any unit, and where the units of each begin."""
         rows, starts = np.unique(self.row, return_index=True)
         return rows, starts
 
@@ -57,7 +58,9 @@ class Part(NamedTuple):
 
 
 def distinct_rows(values: Array) -> tuple[Indices, Indices]:
-    """Index of one row of each kind, shape (d,), and which of them each row is, shape (k,)."""
+    """Index of the first of each distinct row, shape (d,), and each row's
+    index in those, shape (k,).
+    """
     # Irrational factors give different rows different sums: one sort instead of many.
     factors = np.sqrt(np.arange(2.0, 2.0 + values.shape[1]) * 1.7320508 + 0.1234567)
     _, first, which = np.unique(values @ factors, return_index=True, return_inverse=True)

@@ -1,4 +1,4 @@
-"""Kernel of units (see ``nasbo.gp.units``) that are compared with all others of their type."""
+"""Kernel that compares each unit with all units of its type (see ``nasbo.gp.units``)."""
 
 from __future__ import annotations
 
@@ -20,27 +20,28 @@ from nasbo.gp.shared_features import Array, Indices, Part, SharedFeatures, disti
 from nasbo.gp.units import Layout
 
 MAX_PAIRS = 1 << 19
-"""From so many pairs of units on, they are not listed: that bounds memory and time."""
+"""Number of pairs of units above which they are not listed; bounds memory and time."""
 MIN_REPEATED = 256
-"""From so many units on, equal ones are looked for."""
+"""Number of units from which on duplicates are merged."""
 UNIT_LENGTHSCALE_SD = 1.0
-"""Of the log lengthscales in units that have others of their type, a priori: narrower than for
-others. Chosen by predictions on the tuning half of the benchmark and on instances of `share` and
+"""Prior sd of log lengthscales in units that have others of their type; narrower than for other
+units. Chosen by predictions on the tuning half of the benchmark and on instances of `share` and
 `noshare` with other seeds."""
 
 
 class SharedUnits:
-    """k(x, x') = sum over units u of x, v of x', all of one type, of R(u, v) Matérn(u - v).
+    """Kernel k(x, x') = sum over units u of x, v of x', all of one type,
+    of R(u, v) Matérn(u - v).
 
-    R(u, v) = w [(1 - rho) 1(u = v) + rho exp(-|index_u - index_v| / lambda)]: attention between
-    units with two learned numbers. This is the sum of such kernels by all features of the units,
-    and by those of single columns; each has hyperparameters of its own.
+    R(u, v) = w [(1 - rho) 1(u = v) + rho exp(-|index_u - index_v| / lambda)] is attention between
+    units with two learned numbers. The kernel is the sum of one such part on all features of the
+    units and one per single column, each with hyperparameters of its own.
 
     Args:
         layout: of the space.
-        units: those of the type.
-        priors: get the hyperparameters.
-        weights: prior means of log w, by the position of the column; ``None`` is all columns.
+        units: indices of the units of the type.
+        priors: the hyperparameters are added here.
+        weights: prior means of log w, by the position of the column; ``None`` means all columns.
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class SharedUnits:
         return SharedFeatures(values, which, unit, row, rows.n)
 
     def against(self, theta: Array, seen: Rows) -> FixedPairs:
-        """The kernel under some hyperparameters, against some rows."""
+        """The kernel under fixed hyperparameters, against fixed rows."""
         units = self.features(seen)
         parts = []
         for part in self._parts:
@@ -88,7 +89,7 @@ class SharedUnits:
         return FixedColumn(part, scales, relation, self.columns, units)
 
     def pair_terms(self, rows: Rows) -> list[PairTerm | CountedTerm]:
-        """The pairs of active units of rows i <= j, and of their states, for the fit."""
+        """Terms on pairs of active units of rows i <= j, and on their states, for the fit."""
         units = self.features(rows)
         row, unit = units.row, units.unit
         left, right = np.nonzero(row[:, None] <= row[None, :])
@@ -111,7 +112,7 @@ class SharedUnits:
         return terms
 
     def relation(self, theta: Array) -> Array:
-        """The sum of R over the parts under some hyperparameters, shape (n_units, n_units)."""
+        """Sum of R over the parts under the given hyperparameters, shape (n_units, n_units)."""
         return reduce(
             np.add, (self._relation(part, theta) for part in [*self._parts, *self._counted])
         )
@@ -137,7 +138,7 @@ def _part(layout: Layout, unit: int, priors: Priors, only: int | None, log_weigh
 
 
 class FixedPart(NamedTuple):
-    """A part under some hyperparameters, against units that were seen.
+    """A part under fixed hyperparameters, against fixed units.
 
     Attributes:
         features: positions among the features of a unit, shape (k,).
@@ -160,12 +161,12 @@ class FixedPart(NamedTuple):
 
 
 class FixedPairs:
-    """The units of a type under some hyperparameters, against those of ``m`` rows.
+    """The kernel under fixed hyperparameters, against the units of ``m`` fixed rows.
 
     Args:
-        kernel: whose units they are.
-        parts: of the kernel.
-        counted: its parts of columns of few values.
+        kernel: the kernel.
+        parts: its parts on pairs.
+        counted: its parts on columns of few values.
         seen: the units of the rows.
     """
 
@@ -181,12 +182,12 @@ class FixedPairs:
         self._others, self._starts = seen.starts
 
     def gram(self, rows: Rows) -> tuple[Array, Pull]:
-        """Covariances, shape (n, m)."""
+        """Covariances, shape (n, m), and their vector-Jacobian product."""
         left = self._kernel.features(rows)
         return _sum([self._gram(left), *(column.gram(left) for column in self._counted)])
 
     def diagonal(self, rows: Rows) -> tuple[Array, Pull]:
-        """Variances, shape (n,)."""
+        """Variances, shape (n,), and their vector-Jacobian product."""
         left = self._kernel.features(rows)
         return _sum([self._diagonal(left), *(column.diagonal(left) for column in self._counted)])
 
@@ -248,12 +249,12 @@ class FixedPairs:
         return variances, pull
 
     def _spread(self, distinct: Array, left: SharedFeatures, some: slice = ALL) -> Array:
-        """The values of all pairs of some units, shape (k, l), from those of the distinct ones."""
+        """Expand values of distinct units to all pairs of units, shape (k, l)."""
         rows = distinct[some] if left.is_distinct else distinct[left.which[some]]
         return rows if self._seen.is_distinct else rows[:, self._seen.which]
 
     def _sum_by_row(self, pairs: Array, left: SharedFeatures) -> Array:
-        """Pairs of units, shape (k, l), summed up by pairs of rows, shape (n, m)."""
+        """Sum over pairs of units, shape (k, l), for each pair of rows, shape (n, m)."""
         K = np.zeros((left.n, self._seen.n))
         if not pairs.size:
             return K
@@ -266,10 +267,14 @@ class FixedPairs:
         return K
 
     def _sum_by_value(self, distinct: Sequence[Array], left: SharedFeatures) -> Array:
-        """The same from distinct pairs, (d, e) for each part, where there are too many to hold.
+        """Sum over pairs of units for each pair of rows, where the pairs are too many to list.
 
-        For each unit of the type, what its distinct values have in common with each seen row
-        comes first, as a sparse product; rows then pick what they have.
+        For each unit of the type, the covariance of each of its distinct values with each fixed row
+        is computed first, as a sparse product; rows then pick their values from it.
+
+        Args:
+            distinct: values of distinct pairs, (d, e) for each part.
+            left: the units of the rows.
         """
         m = self._seen.n
         by_value = sum(
@@ -284,7 +289,9 @@ class FixedPairs:
 
     @cached_property
     def _incidences(self) -> list[scipy.sparse.csr_matrix]:
-        """R(u, v) of each unit u, row and value of a unit v of that row: (n_units m, e) by part."""
+        """Sparse matrices of R(u, v) by unit u and fixed row, and value of
+        v: (n_units m, e) by part.
+        """
         seen = self._seen
         shape = (seen.n, len(seen.values))
         where = (seen.row, seen.which)
@@ -306,7 +313,7 @@ def _sum(parts: Sequence[tuple[Array, Pull]]) -> tuple[Array, Pull]:
 
 
 def squared_distances(left: Array, right: Array) -> Array:
-    """Squared distances of (n, d) and (m, d): (n, m), none below 0."""
+    """Squared distances, (n, m), of (n, d) and (m, d); clipped at 0."""
     squared = left @ right.T
     squared *= -2.0
     squared += np.einsum("nd,nd->n", left, left)[:, None]

@@ -1,4 +1,4 @@
-"""Kernel of units (see ``nasbo.gp.units``) that are compared with themselves alone."""
+"""Kernel that compares each unit with itself alone (see ``nasbo.gp.units``)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class SingleUnit(NamedTuple):
 
 
 class SingleUnits:
-    """k(x, x') = sum over units active in both of w_u Matérn_u(u - u')."""
+    """Kernel k(x, x') = sum over units active in both configs of w_u Matérn_u(u - u')."""
 
     def __init__(self, units: Sequence[SingleUnit]) -> None:
         self.units = list(units)
@@ -47,12 +47,12 @@ class SingleUnits:
         self.gates = np.array([unit.gate for unit in units])
 
     def against(self, theta: Array, seen: Rows) -> FixedUnits:
-        """The kernel under some hyperparameters, against some rows."""
+        """The kernel under fixed hyperparameters, against fixed rows."""
         scales = np.exp(-theta[self._scales]) * self._real
         return FixedUnits(self, scales, np.exp(theta[self._weights]), seen)
 
     def pair_terms(self, rows: Rows) -> list[PairTerm | CountedTerm]:
-        """The pairs of rows in which each unit is active, for the fit."""
+        """Terms on pairs of rows in which a unit is active, for the fit."""
         n = rows.n
         terms: list[PairTerm | CountedTerm] = []
         for unit in self.units:
@@ -68,10 +68,10 @@ class SingleUnits:
 
 
 class FixedUnits:
-    """The units under some hyperparameters, against ``m`` rows.
+    """The kernel under fixed hyperparameters, against ``m`` fixed rows.
 
     Args:
-        kernel: whose units they are, k in all.
+        kernel: the kernel of k units.
         scales: inverse lengthscales, 0 in the padding, shape (k, width).
         weights: of the units, shape (k,).
         seen: the rows.
@@ -86,7 +86,7 @@ class FixedUnits:
         self._lengths = np.einsum("kwm,kwm->km", self._far, self._far)
 
     def gram(self, rows: Rows) -> tuple[Array, Pull]:
-        """Covariances, shape (n, m)."""
+        """Covariances, shape (n, m), and their vector-Jacobian product."""
         kernel = self._kernel
         active = rows.gates[:, kernel.gates]
         units = np.flatnonzero(active.any(0) & self._is_present)
@@ -113,5 +113,5 @@ class FixedUnits:
         return K, pull
 
     def diagonal(self, rows: Rows) -> tuple[Array, Pull]:
-        """Variances, shape (n,); they do not depend on the features."""
+        """Variances, shape (n,), which do not depend on the features, and a vanishing product."""
         return rows.gates[:, self._kernel.gates] @ self._weights, lambda *_: None

@@ -1,4 +1,4 @@
-"""Slice sampling from a log density."""
+"""Slice sampler."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ def slice_sample(
     rng: Generator,
     thin: int = 1,
 ) -> Array:
-    """Draws from an unnormalised density by slices along random directions (Neal 2003).
+    """Samples from an unnormalised density by slices along random directions (Neal 2003).
 
     Args:
         log_density: its logarithm; -inf where it vanishes.
-        start: where to begin, of positive density, shape (d,).
+        start: first point, of positive density, shape (d,).
         widths: scale of each coordinate, shape (d,).
-        n: how many draws.
+        n: number of samples.
         rng: for all draws.
-        thin: moves per draw.
+        thin: moves per sample.
 
     Returns:
         Shape (n, d).
@@ -51,7 +51,7 @@ def _move(
     direction: Array,
     rng: Generator,
 ) -> tuple[Array, float]:
-    """One move: a level below the density, an interval stepped out, then shrunk to a hit."""
+    """One move: draw a level below the density, step out an interval, shrink it until a hit."""
     level = height + np.log(rng.random())
     low = -float(rng.random())
     high = low + 1.0

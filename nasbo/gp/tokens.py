@@ -1,4 +1,4 @@
-"""Tokens of configs: padded codes and values of their parameters.
+"""Tokens of configs: padded integer codes and values of their parameters.
 
 Every active scalar of a config is one token (appendix B.1.1 of the AttnBO paper): the code of its
 name, the code of its parent's name (one table for both, 0 = no parent), its position in a list
@@ -20,14 +20,14 @@ MAX_CACHED_SUBSPACES = 4096
 
 @dataclass(frozen=True)
 class TokenCodes:
-    """What the tokens of a subspace have in common for all its configs.
+    """Token codes that all configs of a subspace share.
 
     Attributes:
         names: 1-based index of each name in ``space.names``, shape (n_tokens,), int64.
         parents: code of the parent's name, 0 for a root, shape (n_tokens,), int64.
         dimensions: 0 for a scalar, 1, 2, ... in a list, shape (n_tokens,), int64.
         constants: values of the fixed tokens, 0 elsewhere, shape (n_tokens,), float64.
-        free: which token each column of ``x`` fills, shape (n_free,), int64.
+        free: index of the token that each column of ``x`` fills, shape (n_free,), int64.
     """
 
     names: Tensor
@@ -42,7 +42,7 @@ class TokenCodes:
 
 @dataclass(frozen=True)
 class TokenBatch:
-    """Configs of any subspaces as one padded batch, shape (n, n_tokens) each.
+    """Configs of any subspaces as one padded batch; each tensor has shape (n, n_tokens).
 
     ``mask`` is true where there is a token; codes and values are 0 elsewhere.
     """
@@ -77,7 +77,7 @@ def token_values(codes: TokenCodes, x: Tensor) -> Tensor:
 
 
 class Tokenizer:
-    """Codes of a space's subspaces, worked out once each, and batches of them."""
+    """Token codes of subspaces, cached, and padded batches of them."""
 
     def __init__(self, space: Space) -> None:
         self.space = space
@@ -92,7 +92,7 @@ class Tokenizer:
         return self._codes[subspace.index]
 
     def batch(self, batches: Batches) -> TokenBatch:
-        """Rows of several subspaces as one padded batch, as long as the longest of them."""
+        """Rows of several subspaces as one batch, padded to the longest of them."""
         parts = [(self.codes(subspace), x) for subspace, x in batches]
         width = max(len(codes) for codes, _ in parts)
 
@@ -112,7 +112,7 @@ class Tokenizer:
 
 
 def n_dimension_codes(space: Space) -> int:
-    """Size of the table of list indices: the longest list that a config can have, and 0."""
+    """Number of list indices: the largest that a config can have, and 0 for scalars."""
     return 1 + max((node.key[1] for node in space.nodes), default=0)
 
 

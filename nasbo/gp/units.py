@@ -1,13 +1,14 @@
-"""Columns, units and types of a space, and feature rows of configs of any subspaces.
+"""Columns, units and types of a space, and feature rows of its configs.
 
-A *column* is a parameter name with its position in a list; numbers of one name, and choices of one
-name and values, share it under different parents, since only one of them can be active.
+A *column* is a parameter name with its position in a list. Numbers of one name, and choices of one
+name and set of values, share a column under different parents, since only one of them can be
+active.
 
-A *unit* is a set of parameters that exist together: those directly under one parent value, those
-at the root, or those directly in one element of a repeated list. A structural parameter outside of
-lists is in no unit: it is a *decision*. Units of one *type* are compared with each other: they have
-the same columns but for the position in the list, or are of unique names with the same ranges (x4
-and x5 in [-1, 1] under two values of one choice often stand for the same thing).
+A *unit* is a set of parameters that exist together: those directly under one parent value, those at
+the root, or those directly in one element of a repeated list. A structural parameter outside of
+lists belongs to no unit: it is a *decision*. Units of one *type* are compared with each other:
+either they have the same columns except for the position in the list, or their names are unique and
+their ranges the same (x4 and x5 in [-1, 1] under two values of one choice often mean the same).
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ ColumnKey = tuple[str, int, tuple[Value, ...]]
 
 @dataclass(frozen=True)
 class Column:
-    """Features ``start`` to ``start + width`` of a row: 1 for a number, one per choice else."""
+    """Features ``start`` to ``start + width`` of a row: one for a number,
+    one per value for choices.
+    """
 
     name: str
     index: int
@@ -50,13 +53,13 @@ class Column:
 
     @property
     def kind(self) -> tuple[str, tuple[Value, ...]]:
-        """What columns of different list positions have in common."""
+        """What columns of different list positions share: name and values."""
         return self.name, self.values
 
 
 @dataclass(frozen=True)
 class Unit:
-    """Parameters that exist together: ``columns`` are numbers of columns, by name."""
+    """Parameters that exist together; ``columns`` are indices of columns."""
 
     branch: str
     index: int
@@ -101,25 +104,27 @@ class Layout:
 
     @property
     def owners(self) -> list[int]:
-        """Number of the column that each feature belongs to."""
+        """Index of the column that each feature belongs to."""
         return [at for at, column in enumerate(self.columns) for _ in range(column.width)]
 
     def unit_columns(self, unit: int, only: int | None = None) -> list[Column]:
-        """The columns of a unit, or one of them by its position."""
+        """The columns of a unit, or only the one at a position."""
         columns = [self.columns[number] for number in self.units[unit].columns]
         return columns if only is None else [columns[only]]
 
     def has_few_values(self, unit: int, only: int) -> bool:
-        """Whether a column of a unit, by its position, has choices or few levels alone."""
+        """Whether the column at a position of a unit has choices or few levels only."""
         return self.units[unit].columns[only] not in self._smooth
 
     def unit_features(self, unit: int, only: int | None = None) -> list[int]:
-        """All features of a unit, or of one of its columns, column after column."""
+        """All features of a unit, or of the one column at a position, column after column."""
         columns = self.unit_columns(unit, only)
         return [c.start + offset for c in columns for offset in range(c.width)]
 
     def unit_scales(self, unit: int, scales: Sequence[int], only: int | None = None) -> list[int]:
-        """One lengthscale per column of a unit, or of one of them, as one per feature."""
+        """Lengthscales of a unit's columns, or of the one at a position,
+        repeated for each feature.
+        """
         columns = self.unit_columns(unit, only)
         return [scale for scale, c in zip(scales, columns, strict=True) for _ in range(c.width)]
 
@@ -128,7 +133,7 @@ class Layout:
         return 1 + unit
 
     def decision_gate(self, decision: int) -> int:
-        """Column of ``Rows.active`` that says whether a decision (by its number) exists."""
+        """Column of ``Rows.active`` that says whether a decision (by its index) exists."""
         return 1 + len(self.units) + decision
 
     def rows(self, batches: Batches) -> Rows:
@@ -139,7 +144,7 @@ class Layout:
         return Rows(features, active)
 
     def mean_active_units(self) -> float:
-        """How many units a config has, in the mean over the subspaces (at most 200 of them)."""
+        """Mean number of units per config, over at most about 200 subspaces."""
         n = self.space.n_subspaces
         step = max(1, n // 200)
         counts = [
@@ -169,7 +174,7 @@ class Layout:
         return many + self._group_by_range(unique)
 
     def _group_by_range(self, unique: Sequence[int]) -> list[list[int]]:
-        """Units of unique names by the ranges of their columns, which are put into that order."""
+        """Group units of unique names by the ranges of their columns, which are sorted by range."""
         types: dict[tuple[RangeKey, ...], list[int]] = {}
         for at in unique:
             unit = self.units[at]
@@ -184,7 +189,7 @@ class Layout:
         ]
 
     def _plan(self, subspace: Subspace) -> tuple[FeatureMap, Tensor]:
-        """What the rows of a subspace have in common: features and active groups, (n_gates,)."""
+        """Feature map and active groups, (n_gates,), that all rows of a subspace share."""
         if subspace.index not in self._plans:
             if len(self._plans) >= MAX_CACHED_SUBSPACES:
                 self._plans.clear()

@@ -1,4 +1,4 @@
-"""What happened in a search: events, the trials that they make, and the objectives.
+"""History of a search: events, the trials that they describe, and the objectives.
 
 Public: ``History`` and its read-only ``View``, what they consist of (``Trial``, ``Run``,
 ``Measurement``, ``Past``, ...), how runs end, objectives, and ``replay`` of a journal's lines.

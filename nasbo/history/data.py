@@ -1,4 +1,4 @@
-"""Data that surrogates learn from: rows of configs with their scores."""
+"""Training data of surrogates: rows of configs with their scores."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Allows = Callable[[Subspace, Array], bool]
 
 
 class Earlier(NamedTuple):
-    """Values that configs had before their last one, as they were trained.
+    """Earlier values of configs, from before their last one.
 
     Attributes:
-        row: which row of the data each is of, shape (k,).
-        step: where it was taken, as a part of a full training, shape (k,).
+        row: index of the row that each value belongs to, shape (k,).
+        step: step of each value, as a fraction of a full training, shape (k,).
         y: scores of the first objective, larger is better, shape (k,).
     """
 
@@ -38,22 +38,23 @@ class Earlier(NamedTuple):
 
 @dataclass(frozen=True)
 class Data:
-    """Rows of configs that have a score, in the order in which they were suggested.
+    """Configs that have a score, as rows in the order in which they were suggested.
 
     Attributes:
         space: the space that all rows belong to.
         subspaces: the subspace of each row.
-        x: each row's point in its subspace's unit cube, shape (n_free,) each.
-        y: scores, larger is better, shape (n, m); shape (n,) is taken as (n, 1).
-        n_design: how many rows at the front belong to the initial design.
-        allows: whether a point of a subspace is inside the limits of the search; ``None`` where
-            there are none.
-        step: how far each row was trained, as a part of a full training, shape (n,).
+        x: each row in its subspace's unit cube, shape (n_free,) each.
+        y: scores, larger is better, shape (n, m); shape (n,) is converted to (n, 1).
+        n_design: number of leading rows that belong to the initial design.
+        allows: whether a row of a subspace is inside the limits of the search; ``None`` if there
+            are no limits.
+        step: how far each row was trained, as a fraction of a full training, shape (n,).
         task: 0 for rows of this search, 1, 2, ... for those of past ones, shape (n,).
-        n_values: how many trainings each row's score is the mean of, shape (n,); ones by default.
+        n_values: number of trainings that each row's score is the mean of, shape (n,); default
+            ones.
         spread: sum of squared deviations of these trainings' scores of the first objective from
             their mean, shape (n,); zeros by default.
-        earlier: values of the rows before the last one; none by default.
+        earlier: values of the rows before the last one; by default none.
     """
 
     space: Space
@@ -84,7 +85,7 @@ class Data:
     def of_trials(
         space: Space, rows: Sequence[tuple[Trial, float]], allows: Allows | None = None
     ) -> Data:
-        """The rows of trials with their scores, as ``History.rows`` gives them."""
+        """Data of trials and their scores, from ``History.rows``."""
         is_design = (trial.source in ("design", "observed") for trial, _ in rows)
         subspaces = [space.subspace(trial.subspace) for trial, _ in rows]
         values = [_own_values(trial) for trial, _ in rows]
@@ -102,7 +103,7 @@ class Data:
     def with_curves(
         self, steps: Sequence[float], earlier: Sequence[tuple[int, float, float]]
     ) -> Data:
-        """The same with the steps of its rows, and (row, step, score) of their earlier values."""
+        """Copy with the steps of its rows, and (row, step, score) of their earlier values."""
         rows, at, y = zip(*earlier, strict=True) if earlier else ((), (), ())
         values = Earlier(np.array(rows, dtype=np.intp), np.array(at, float), np.array(y, float))
         return replace(self, step=np.array(steps, dtype=np.float64), earlier=values)
@@ -137,14 +138,14 @@ class Data:
 
 
 def _own_values(trial: Trial) -> tuple[float, ...]:
-    """The values of a trial's own trainings, if its score is their mean.
+    """Values of a trial's own trainings, if its score is their mean.
 
-    A twin has none: its trainings are counted at the other trial.
+    Empty for a twin: its trainings count for the other trial.
     """
     is_mean = trial.twin is None and trial.value is not None and math.isfinite(trial.value)
     return trial.values if is_mean else ()
 
 
 def _spread(values: Sequence[float]) -> float:
-    """Sum of squared deviations from the mean; the same for values and for scores."""
+    """Sum of squared deviations from the mean, equal for values and scores."""
     return float(np.square(np.array(values) - np.mean(values)).sum()) if len(values) > 1 else 0.0

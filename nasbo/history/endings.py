@@ -1,4 +1,4 @@
-"""How a run may end, and what follows from it."""
+"""Endings of runs, and the policy of each."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ Teaches = Literal["value", "worst", "tried", "nothing"]
 
 @dataclass(frozen=True)
 class Policy:
-    """What follows from an ending.
+    """Consequences of an ending.
 
     Attributes:
-        text: as journals, tables and users write it.
-        again: whether the run is begun again: ``counted`` is as often as ``max_failures`` says.
+        text: name in journals, in tables and for users.
+        again: whether the run is started again; ``counted``: up to ``max_failures`` times.
         teaches: what the surrogate learns: the run's value, the worst score so far, that the config
-            was tried, or nothing at all.
-        is_failure: whether it counts as a failure of the trial.
-        blames: whether the config may have caused it.
+            was tried, or nothing.
+        is_failure: whether the trial counts as failed.
+        blames: whether the config may be the cause.
     """
 
     text: str
@@ -33,7 +33,7 @@ class Policy:
 
 
 class Ending(Enum):
-    """How a run ended. A new cause is a new line here."""
+    """How a run ended. A new cause is one more line here."""
 
     FINISHED = Policy("finished", teaches="value", is_failure=False, blames=False)
     PAUSED = Policy("paused", teaches="nothing", is_failure=False, blames=False)
@@ -56,7 +56,7 @@ class Ending(Enum):
 
     @property
     def blames(self) -> bool:
-        """Whether the config may have caused it."""
+        """Whether the config may be the cause."""
         return self.value.blames
 
     @property
@@ -65,7 +65,7 @@ class Ending(Enum):
 
     @staticmethod
     def of(text: object) -> Ending:
-        """The ending that is written so.
+        """The ending with that name.
 
         Raises:
             NasboError: there is none; the message lists the known ones.
@@ -79,12 +79,12 @@ class Ending(Enum):
             raise NasboError(f"error must be one of {known}, got {text!r}") from error
 
     def may_run_again(self, n_before: int, n_counted: int, max_failures: int) -> bool:
-        """Whether a run that ended so is begun again.
+        """Whether a run with this ending is started again.
 
         Args:
-            n_before: how often it ended so before.
-            n_counted: how often it ended before by a cause that is counted.
-            max_failures: how often runs are begun again that may have failed by themselves.
+            n_before: number of earlier endings of this kind.
+            n_counted: number of earlier endings by a counted cause.
+            max_failures: maximum number of restarts after counted causes.
         """
         again = self.value.again
         if again in ("never", "once"):
@@ -94,4 +94,4 @@ class Ending(Enum):
 
 _BY_TEXT = {str(ending): ending for ending in Ending}
 CAUSES = tuple(str(e) for e in Ending if e not in (Ending.FINISHED, Ending.PAUSED))
-"""What ``Search.tell`` takes as an error."""
+"""Causes that ``Search.tell`` accepts as an error."""

@@ -1,8 +1,7 @@
-"""Estimates of noise-free values: those of the last decision, and what later results add to them.
+"""Estimates of noise-free values, from the last decision and updated by later results.
 
-A method with a surrogate that has found noise journals, with each decision, what it thinks of the
-best configs that were tried. Readers fit no model: they have these numbers, and the exact update of
-a normal distribution by the values that came in since.
+A method whose surrogate has found noise journals its posterior of the best tried configs with each
+decision. Readers fit no model: they take these numbers and the exact normal update by later values.
 """
 
 from __future__ import annotations
@@ -19,20 +18,20 @@ from nasbo.errors import JournalError
 from nasbo.history.records import PREDICTION, Estimate
 
 ESTIMATES = "estimates"
-"""Key of a suggestion's info: what its decision estimates; ``Estimates.of_json`` reads it."""
+"""Key of a suggestion's info for the estimates of its decision; parsed by ``Estimates.of_json``."""
 N_STEPS, TAIL = 1_601, 8.0
-"""Points of the quadrature, and how many standard deviations far they reach."""
+"""Number of quadrature points, and their range in standard deviations."""
 
 
 @dataclass(frozen=True)
 class Estimates:
-    """What a decision estimated, in units of the metric.
+    """Estimates of one decision, in units of the metric.
 
     Attributes:
         noise_sd: standard deviation of the noise of one training.
-        trials: the best ones by their number; empty where no noise was found.
-        n_runs: how many runs had a number when the decision was written down.
-        unseen: those of them whose values the decision did not see, and paused ones that go on.
+        trials: estimates of the best trials by their number; empty if no noise was found.
+        n_runs: number of runs when the decision was recorded.
+        unseen: those of them whose values the decision did not see, and paused ones that continue.
     """
 
     noise_sd: float = 0.0
@@ -42,10 +41,10 @@ class Estimates:
 
     @staticmethod
     def of_json(plain: Mapping[str, Any], n_runs: int, unseen: set[int]) -> Estimates:
-        """The estimates of plain values: a ``noise_sd``, and ``trials`` with (mean, sd).
+        """Parse estimates: a ``noise_sd``, and ``trials`` with (mean, sd).
 
         Raises:
-            JournalError: they cannot be read.
+            JournalError: they cannot be parsed.
         """
         try:
             trials = {
@@ -59,14 +58,15 @@ class Estimates:
     def of(
         self, trial: int, info: Mapping[str, Any], values: Mapping[int, float]
     ) -> Estimate | None:
-        """The estimate of a trial as of now.
+        """The present estimate of a trial.
 
-        A trial that the decision knew and did not list is worse than the listed ones, and has none.
+        A trial that the decision knew and did not list is worse than the listed
+        ones and has no estimate.
 
         Args:
             trial: its number.
-            info: what the method thought of it when it was suggested.
-            values: those of its runs, by their numbers.
+            info: the method's info about it when it was suggested.
+            values: values of its runs, by their numbers.
         """
         if not self.trials or not values or not info.get("is_comparable", True):
             return None
@@ -81,12 +81,12 @@ class Estimates:
 
 
 def updated(prior: Estimate | None, values: Sequence[float], noise_sd: float) -> Estimate | None:
-    """A normal distribution of a noise-free value after noisy values of it.
+    """Normal posterior of a noise-free value after noisy values of it.
 
     Args:
-        prior: before them; ``None`` where nothing is known.
-        values: the new ones.
-        noise_sd: of each of them.
+        prior: estimate before them; ``None`` if nothing is known.
+        values: the new values.
+        noise_sd: noise standard deviation of each.
     """
     if not values:
         return prior
@@ -99,7 +99,7 @@ def updated(prior: Estimate | None, values: Sequence[float], noise_sd: float) ->
 
 
 def _predicted(info: Mapping[str, Any]) -> Estimate | None:
-    """What was predicted of a trial before it ran; the interval is one sd to both sides."""
+    """Prediction of a trial before it ran; its interval is one standard deviation to both sides."""
     known = [info.get(key) for key in PREDICTION]
     if None in known:
         return None
@@ -113,7 +113,7 @@ def take_estimates(
     """The estimates in the infos of a decision's suggestions, and the infos without them.
 
     Raises:
-        JournalError: they could not be read again.
+        JournalError: they could not be parsed again.
     """
     found = next((info[ESTIMATES] for info in infos if ESTIMATES in info), None)
     if found is not None:
@@ -122,14 +122,14 @@ def take_estimates(
 
 
 def probability_of_best(means: Sequence[float], sds: Sequence[float]) -> float:
-    """Probability that the first of independent normal variables is the largest.
+    """Probability that the first of several independent normal variables is the largest.
 
-    The integral of its density times the distribution functions of the others, by the trapezoid
-    rule.
+    The integral of its density times the distribution functions of the
+    others, by the trapezoid rule.
 
     Args:
         means: at least one.
-        sds: as many.
+        sds: same length.
     """
     mean, sd = np.asarray(means, dtype=np.float64), np.asarray(sds, dtype=np.float64)
     sd = np.maximum(sd, 1e-9 * (float(np.ptp(mean)) + float(sd.max())) or 1.0)

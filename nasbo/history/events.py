@@ -1,7 +1,7 @@
-"""Events of a search: what a journal holds, line by line, and how older lines are read.
+"""Events of a search, which are the lines of its journal, and their decoder.
 
-An event is a frozen dataclass. ``to_json`` gives the plain values that a journal writes, and a
-``Decoder`` gives the event back, also of journals of earlier formats.
+An event is a frozen dataclass. ``to_json`` returns the plain values for the journal, and a
+``Decoder`` restores the event, also from journals of earlier formats.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from nasbo.space import Config
 
 FORMAT = 2
 Line = dict[str, Any]
-"""An event as a journal holds it: plain values, with the kind under ``event``."""
+"""An event as a line of a journal: plain values, with the kind under ``event``."""
 
 
 def now() -> float:
-    """The time of an event that happens now, in seconds since 1970."""
+    """The present time, in seconds since 1970."""
     return round(clock.time(), 3)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """Something that happened, and when."""
+    """Something that happened in a search, with its time."""
 
     kind: ClassVar[str] = ""
     time: float = field(default_factory=now)
@@ -49,9 +49,9 @@ class Settings(Event):
 
     Attributes:
         space: the space's fingerprint.
-        tree: the space as plain values; ``None`` in journals that did not keep it.
-        options: of the method.
-        notes: what else a sweep wants to remember.
+        tree: the space as plain values; ``None`` in journals that did not store it.
+        options: options of the method.
+        notes: further values of a sweep.
     """
 
     kind = "settings"
@@ -66,13 +66,13 @@ class Settings(Event):
 
     @property
     def goal(self) -> Objectives:
-        """The objectives as such."""
+        """The objectives, parsed."""
         return Objectives.from_json(self.objectives)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Opened(Event):
-    """A new driver opened the journal; lines from here on have its format."""
+    """A new driver opened the journal; the lines that follow have its format."""
 
     kind = "opened"
     format: int = FORMAT
@@ -80,7 +80,7 @@ class Opened(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Budget(Event):
-    """A new total of trials."""
+    """A new total number of trials."""
 
     kind = "budget"
     trials: int
@@ -95,7 +95,7 @@ class Exhausted(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class RepeatsChanged(Event):
-    """How often the best ``top`` configs are trained again from now on."""
+    """A new setting of how often the best ``top`` configs are trained again."""
 
     kind = "repeating"
     repeats: int
@@ -108,11 +108,11 @@ class RoundOpened(Event):
 
     Attributes:
         unseen: numbers of runs whose results the decision did not see.
-        seconds: what the decision took.
+        seconds: duration of the decision.
         set_aside: failing regions that were left out.
-        estimates: noise-free values of tried configs as the decision saw them, the value of
-            ``ESTIMATES`` in the info of its suggestions: empty where its model found no noise,
-            ``None`` where there was no model.
+        estimates: noise-free values of tried configs according to the decision, from ``ESTIMATES``
+            in the info of its suggestions: empty if its model found no noise, ``None`` without a
+            model.
     """
 
     kind = "round"
@@ -139,7 +139,7 @@ class Suggested(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class PastRead(Event):
-    """Another sweep was read, whose results follow; the attributes are those of ``Past``."""
+    """Another sweep was read, and its results follow; the attributes are those of ``Past``."""
 
     kind = "past"
     name: str
@@ -152,9 +152,9 @@ class PastRead(Event):
 class Observed(Event):
     """A result from elsewhere.
 
-    Attributes:
-        origin: name of the past sweep that it comes from; "" for none.
-        is_comparable: whether its value may be compared with results of this search; if not, it is
+    origin: name of the past sweep that it comes from; "" if none.
+        is_comparable: whether its value is comparable with results of this search; if not, only the
+            surrogate uses it.
             for the surrogate only.
     """
 
@@ -178,12 +178,12 @@ class Repeated(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Targeted(Event):
-    """A run is to pause at a step, or to go on to its end; one that is paused waits again.
+    """A new target of a run: a step at which to pause, or its end. A paused run is queued again.
 
     Attributes:
         until: the step; ``None`` for the end.
-        is_from_start: whether it begins again, as nothing is there to continue from.
-        reason: why it goes on.
+        is_from_start: whether it trains from the start, as there is no checkpoint.
+        reason: why it continues.
     """
 
     kind = "targeted"
@@ -195,7 +195,7 @@ class Targeted(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Retired(Event):
-    """The checkpoint of a paused run was removed: it can go on from the start only."""
+    """The checkpoint of a paused run was removed: it can only continue from the start."""
 
     kind = "retired"
     run: int
@@ -203,7 +203,7 @@ class Retired(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class RungDropped(Event):
-    """No further trial pauses at a rung: its ranks say too little of the next one's.
+    """No further trial pauses at a rung, as its ranks are a poor predictor of the next one's.
 
     Attributes:
         step: of the rung.
@@ -217,7 +217,7 @@ class RungDropped(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Started(Event):
-    """A run was handed to a worker."""
+    """A run was started on a worker."""
 
     kind = "started"
     run: int
@@ -236,7 +236,7 @@ class Reported(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Requeued(Event):
-    """A run broke off and is begun again under its own number."""
+    """A run broke off and will be started again under its own number."""
 
     kind = "requeued"
     run: int
@@ -246,7 +246,7 @@ class Requeued(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Ended(Event):
-    """A run ended; ``twin`` is the trial whose result was taken over without training."""
+    """A run ended; ``twin`` is the trial whose result was used instead of a training."""
 
     kind = "ended"
     run: int
@@ -270,7 +270,7 @@ _TUPLES = ("unseen", "set_aside", "objectives")
 
 
 def from_json(line: Mapping[str, Any]) -> Event:
-    """The event of a line of the present format.
+    """The event of a line in the present format.
 
     Raises:
         JournalError: an unknown kind, or a field is missing.
@@ -292,7 +292,7 @@ def from_json(line: Mapping[str, Any]) -> Event:
 
 
 class Decoder:
-    """Reads the lines of one journal in order, whichever formats they have."""
+    """Decodes the lines of one journal in order, in any format."""
 
     def __init__(self) -> None:
         self._format = FORMAT
@@ -319,12 +319,12 @@ class Decoder:
 
 
 def upgrade(line: Mapping[str, Any], flips_predictions: bool = False) -> Line:
-    """A line of format 1 as one of format 2.
+    """Convert a line of format 1 to format 2.
 
     Args:
         line: plain values.
-        flips_predictions: whether predictions are scores, larger is better, of a metric that is to
-            be small; later versions of the format had them as values.
+        flips_predictions: whether predictions are scores (larger is better) of a metric to be
+            minimised; later versions of the format had values.
     """
     new, kind = dict(line), line.get("event")
     if kind == "settings":

@@ -1,4 +1,4 @@
-"""Mutable trials and runs of a growing history, and the immutable records made of them."""
+"""Mutable trials and runs of a history, and their conversion to immutable records."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nasbo.space import Config
 
 
 class GrowingRun:
-    """A run while events come in."""
+    """A run that events still change."""
 
     def __init__(self, number: int, trial: int, time: float, state: State = "waiting") -> None:
         self.number, self.trial, self.created_at, self.state = number, trial, time, state
@@ -36,13 +36,13 @@ class GrowingRun:
         return bool(self.attempts) and self.attempts[-1].end is None
 
     def pause(self) -> None:
-        """Remember the value with which it paused, by its target, or was stopped, by the step."""
+        """Store the value at a pause, by its target, or at a stop, by the step."""
         if self.value is not None:
             goal = self.until if self.ending is Ending.PAUSED else None
             self.pauses[goal or self.step] = Pause(self.step, self.value)
 
     def go_on(self, is_from_start: bool, reason: str) -> None:
-        """Wait again, for a later target."""
+        """Queue the run again, for a later target."""
         if reason:
             self.reasons[self.until or self.step] = reason
         self.state, self.ending, self.value, self.ended_at = "waiting", None, None, None
@@ -50,7 +50,7 @@ class GrowingRun:
         self.step = self.resumed_from = 0 if is_from_start else self.step
 
     def end_attempt(self, time: float) -> None:
-        """Note when the last attempt ended; what was known of its end before does not count."""
+        """Set the end of the last attempt; an earlier guess is overwritten."""
         last = self.attempts[-1]
         self.attempts[-1] = replace(last, end=max(last.start, time))
 
@@ -78,7 +78,7 @@ class GrowingRun:
 
 
 class GrowingTrial:
-    """A trial while events come in."""
+    """A trial that events still change."""
 
     def __init__(self, first: GrowingRun, config: Config, subspace: int, source: Source) -> None:
         self.runs = [first]
@@ -88,7 +88,7 @@ class GrowingTrial:
 
     @property
     def values(self) -> dict[int, float]:
-        """By the numbers of the runs that finished, if the first did."""
+        """Values of the finished runs by their numbers; empty unless the first run finished."""
         if self.runs[0].ending is not Ending.FINISHED:
             return {}
         ended = (run for run in self.runs if run.ending is Ending.FINISHED)

@@ -1,4 +1,4 @@
-"""The history of a search: events are folded into trials, and nothing else is remembered.
+"""History of a search: a fold of events into trials.
 
 The history is the only state of a search: everything else is rebuilt from it.
 """
@@ -34,19 +34,19 @@ from nasbo.space import Space
 from nasbo.space.difference import first_difference
 
 _PREPARING = (ev.Opened, ev.Budget, ev.RepeatsChanged, ev.Targeted, ev.Started)
-"""What a new driver writes before runs show that they are alive."""
+"""Events that a new driver may write before any sign of life of its runs."""
 
 _STATES: dict[Ending, State] = {Ending.FINISHED: "finished", Ending.PAUSED: "paused"}
 _BEYOND = 2**63
-"""The last step where a run finished without telling: nothing that was stopped is as far."""
+"""Step of a run that finished without one: no stopped run counts as equally far."""
 
 
 class History(View):
-    """The history that takes in events.
+    """History to which events are applied.
 
     Args:
-        space: what is searched.
-        objectives: what it is searched for, or the mode of a single metric.
+        space: the search space.
+        objectives: the objectives, or the mode of a single metric.
     """
 
     def __init__(self, space: Space, objectives: Objectives | Mode = "min") -> None:
@@ -79,7 +79,7 @@ class History(View):
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, _lock=threading.RLock())
 
-    # What others read
+    # Reading
 
     @property
     def trials(self) -> Sequence[Trial]:  # type: ignore[override]
@@ -115,7 +115,7 @@ class History(View):
 
     @property
     def n_runs(self) -> int:
-        """How many numbers are taken: the next run has this one."""
+        """Number of runs, which is the number of the next run."""
         return len(self._owners)
 
     @property
@@ -127,12 +127,12 @@ class History(View):
         return self.n_suggested - sum(run.number == run.trial for run in self._open.values())
 
     def snapshot(self) -> Snapshot:
-        """The history as it is now, for other threads."""
+        """The present history, for other threads."""
         with self._lock:
             return Snapshot(self)
 
     def _refresh(self) -> None:
-        """Make the trials anew that events have touched."""
+        """Rebuild the trials that events have changed."""
         for number in sorted(self._stale):
             trial = self._trials[number]
             source = trial if trial.twin is None else self._trials[trial.twin]
@@ -145,10 +145,10 @@ class History(View):
             self._frozen[number] = trial.frozen(values.values(), estimate)
         self._stale.clear()
 
-    # What events do
+    # Events
 
     def apply(self, event: ev.Event) -> None:
-        """Take in one event."""
+        """Apply one event."""
         with self._lock:
             _HANDLERS[type(event)](self, event)
             self.last_time = event.time
@@ -164,7 +164,7 @@ class History(View):
         self.rungs = Rungs.from_json(notes.get("rungs"))
 
     def _on_opened(self, event: ev.Opened) -> None:
-        """A new driver: the attempts of the one before ended with it."""
+        """A new driver: the attempts of the previous one ended with it."""
         self._break_off(self.last_time, event.time)
 
     def _on_budget(self, event: ev.Budget) -> None:
@@ -183,7 +183,7 @@ class History(View):
             self._estimate(event.estimates, set(event.unseen))
 
     def _estimate(self, found: Mapping[str, Any], unseen: set[int]) -> None:
-        """Take the estimates of a decision in place of all earlier ones."""
+        """Replace all earlier estimates by those of a decision."""
         self._estimates = Estimates.of_json(found, len(self._owners), unseen)
         changed = self._estimated | {self._owner(one) for one in (*self._estimates.trials, *unseen)}
         self._estimated = set()
@@ -239,7 +239,7 @@ class History(View):
 
     def _on_started(self, event: ev.Started) -> None:
         run = self._run(event.run)
-        if run.is_running:  # a journal from before drivers wrote that they opened it
+        if run.is_running:  # in journals of older drivers, which did not record that they opened it
             self._break_off(self._last_sign, event.time)
         run.state = "running"
         run.attempts.append(Attempt(event.time))
@@ -281,7 +281,7 @@ class History(View):
             self._touch(follower)
 
     def _reach(self, step: int) -> None:
-        """A run went further than all before: what was stopped earlier is no full result."""
+        """Update the furthest step: runs stopped before it are no full results."""
         if step > self._furthest:
             self._furthest = step
             for number in self._full_stops:
@@ -289,7 +289,7 @@ class History(View):
             self._full_stops.clear()
 
     def _break_off(self, end: float, start: float) -> None:
-        """Note a gap between two drivers; no attempt reaches beyond its beginning."""
+        """Record a gap between two drivers; running attempts end at its beginning."""
         if self._trials and start > end:
             self.gaps.append((end, start))
         for run in self._open.values():
@@ -298,9 +298,9 @@ class History(View):
                 self._touch(run.trial)
 
     def _end_attempt(self, run: GrowingRun, time: float) -> None:
-        """End what runs.
+        """End the present attempt.
 
-        A run whose driver died and that ends without a new start ran on: somebody else's process
+        A run that ends without a new start although its driver died has run on: another process
         holds it, as with ask and tell. Then there was no gap.
         """
         if run.is_running or (run.state == "running" and run.attempts):
@@ -330,7 +330,7 @@ class History(View):
         return self._owners[number]
 
     def _run(self, number: int) -> GrowingRun:
-        """A run that an event is about to change."""
+        """A run that an event changes."""
         owner = self._owner(number)
         self._touch(owner)
         if number in self._open:
@@ -375,7 +375,7 @@ def check_settings(event: ev.Settings, history: History) -> None:
 
 
 def replay(space: Space, objectives: Objectives | Mode, lines: Iterable[ev.Line]) -> History:
-    """The history that the lines of a journal tell."""
+    """The history of a journal's lines."""
     history, decode = History(space, objectives), ev.Decoder()
     with without_collection():
         for line in lines:

@@ -1,9 +1,9 @@
-"""Events go to an append-only file of JSON lines and come back after any crash.
+"""Journal: an append-only file of JSON lines that survives crashes.
 
-Each line carries a checksum chained to the line before, so that damage is never read as history.
-A torn tail (a write that the machine did not finish) is cut off on opening; damage anywhere else
-is an error that names the line. Events that belong together are one transaction: the first of
-them tells how many lines there are, and an incomplete transaction at the end counts as torn.
+Each line has a checksum chained to the line before, so that damage is never read as history. A torn
+tail (an incomplete write) is cut off on opening; damage anywhere else is an error with the line
+number. Events that belong together form one transaction: the first of them states the number of
+lines, and an incomplete transaction at the end counts as torn.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _CRC_SIZE = len(',"crc":"00000000"}')
 
 
 class Journal:
-    """The one writer of a journal file.
+    """The only writer of a journal file.
 
     Args:
-        path: the file; made if it is missing.
+        path: the file; created if missing.
 
     Attributes:
-        events: what the file held when it was opened.
+        events: content of the file when it was opened.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -59,11 +59,11 @@ class Journal:
         _sync_folder(self.path.parent)
 
     def append(self, *events: Event, sync: bool = True) -> None:
-        """Write events as one transaction; with ``sync`` they are on disk when this returns.
+        """Write events as one transaction; with ``sync`` they are on disk on return.
 
         Raises:
-            JournalError: the disk refused; the file is as it was before, or, where even that cannot
-                be had, the journal is closed: whoever opens it again cuts off what is torn.
+            JournalError: the write failed; the file is restored, or, if that fails too, the journal
+                is closed and the next opening cuts off the torn tail.
         """
         if self._file < 0:
             raise JournalError(f"{self.path}: is closed, open it again")
@@ -81,13 +81,13 @@ class Journal:
         except OSError as error:
             self._undo()
             raise JournalError(f"{self.path}: cannot be written: {error}") from error
-        except BaseException:  # an interrupt, too, must not leave half a line before the next
+        except BaseException:  # after an interrupt, too, no half line may remain
             self._undo()
             raise
         self._size, self._crc = self._size + len(data), crc
 
     def _publish(self, data: bytes, sync: bool) -> None:
-        """Bring what was written elsewhere, too; a plain journal is only here."""
+        """Hook for copies of the data elsewhere; a plain journal has none."""
 
     def _undo(self) -> None:
         try:
@@ -98,7 +98,7 @@ class Journal:
             raise JournalError(f"{self.path}: cannot be repaired: {error}") from error
 
     def close(self) -> None:
-        """Give the file and its lock back."""
+        """Close the file and release its lock."""
         if self._file >= 0:
             os.close(self._file)
             os.close(self._lock)
@@ -113,7 +113,7 @@ class Journal:
 
 @contextmanager
 def without_collection() -> Iterator[None]:
-    """Pauses the search for reference cycles, which doubles the time to read a long journal."""
+    """Pause garbage collection, which would double the time to read a long journal."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -124,16 +124,16 @@ def without_collection() -> Iterator[None]:
 
 
 def read_events(path: str | os.PathLike[str]) -> list[Event]:
-    """The events of a journal, without the lock and without repair: for readers."""
+    """Read the events of a journal without lock and repair."""
     events, _, _ = _read(Path(path))
     return events
 
 
 class JournalFollower:
-    """Reads a journal that somebody else writes, each line once.
+    """Reads a journal that another process writes, each line once.
 
     Args:
-        path: the file; it may not be there yet.
+        path: the file; it may not exist yet.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -144,9 +144,9 @@ class JournalFollower:
         self._size, self._crc, self._n_lines = 0, 0, 0
 
     def read(self) -> tuple[list[Event], bool]:
-        """The events since the last call, and whether the file was begun anew in between.
+        """The events since the last call, and whether the file was rewritten in between.
 
-        A line or a transaction that is not whole yet comes with a later call.
+        An incomplete line or transaction is returned by a later call.
 
         Raises:
             JournalError: a line is damaged, or the file cannot be read.
@@ -158,7 +158,7 @@ class JournalFollower:
         return events, is_new
 
     def _fetch(self) -> tuple[bytes, bool]:
-        """What lies behind the part that was read; all of it if the file has become shorter."""
+        """The bytes after the part that was read; all of them if the file has become shorter."""
         try:
             with self.path.open("rb") as file:
                 is_new = os.fstat(file.fileno()).st_size < self._size
@@ -184,7 +184,7 @@ def _encode(item: Event, crc: int) -> tuple[bytes, int]:
 
 
 def _read(path: Path) -> tuple[list[Event], int, int]:
-    """Events, size of the good part in bytes, and its last checksum."""
+    """Events, size of the valid part in bytes, and its last checksum."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:
@@ -195,7 +195,9 @@ def _read(path: Path) -> tuple[list[Event], int, int]:
 
 
 def _parse(data: bytes, crc: int, n_before: int, path: Path) -> tuple[list[Event], int, int]:
-    """Events of bytes that follow ``n_before`` lines with the checksum ``crc``; as ``_read``."""
+    """Parse bytes that follow ``n_before`` lines with checksum ``crc``;
+    returns the same as ``_read``.
+    """
     events: list[Event] = []
     marks = [(0, crc)]
     for number, line in enumerate(_lines(data), start=n_before + 1):
@@ -212,13 +214,13 @@ def _parse(data: bytes, crc: int, n_before: int, path: Path) -> tuple[list[Event
 
 
 def _lines(data: bytes) -> list[bytes]:
-    """Lines with their ends; only a line feed ends one (``splitlines`` takes a return, too)."""
+    """Lines with their line feeds; ``splitlines`` would also split at carriage returns."""
     *whole, tail = data.split(b"\n")
     return [line + b"\n" for line in whole] + ([tail] if tail else [])
 
 
 def _check_torn(tail: bytes, number: int, path: Path) -> None:
-    """Refuse to cut off a tail that no journal can have written: the file is something else."""
+    """Raise if a tail cannot come from a journal: the file is something else."""
     is_blank = number > 1 and not tail.strip(
         b"\0"
     )  # some file systems leave zeros after a power cut
@@ -257,10 +259,10 @@ def _write_all(file: int, data: bytes) -> None:
 
 
 def _lock(path: Path) -> int:
-    """Take the lock that lies beside the journal; it ends with the process that holds it."""
+    """Take the lock file next to the journal; the lock ends with this process."""
     lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT, 0o600)
     if not _try_lock(lock):
-        time.sleep(0.2)  # a reader holds the lock for an instant to see whether it is free
+        time.sleep(0.2)  # a reader may hold the lock briefly while it tests it
         if not _try_lock(lock):
             holder = os.read(lock, 200).decode(errors="replace").strip() or "another process"
             os.close(lock)
@@ -297,7 +299,7 @@ def is_locked(path: str | os.PathLike[str]) -> bool:
 
 
 def write_durably(path: Path, content: bytes) -> None:
-    """Write a file that is there as a whole or not at all, and is still there after a power cut."""
+    """Write a file atomically and durably: complete or absent, even after a power cut."""
     partial = path.with_name(f"{path.name}.partial")
     with partial.open("wb") as file:
         file.write(content)
@@ -308,7 +310,7 @@ def write_durably(path: Path, content: bytes) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the file's own entry in its folder durable."""
+    """Make a file's directory entry durable (fsync of the folder)."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

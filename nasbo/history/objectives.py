@@ -1,4 +1,4 @@
-"""Objectives: the one module that knows whether smaller or larger values are better."""
+"""Objectives: the only module that knows whether smaller or larger values are better."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 Mode = Literal["min", "max"]
 By = Literal["estimate", "observed"]
-"""What trials are ranked by: estimates of noise-free values where there are some, or values."""
+"""Criterion of ranking: estimates of noise-free values, if any, or observed values."""
 Array = NDArray[np.float64]
 UNNAMED = "value"
 
 
 @dataclass(frozen=True)
 class Objective:
-    """A metric that is to be small or large."""
+    """A metric to be minimised or maximised."""
 
     metric: str = UNNAMED
     mode: Mode = "min"
@@ -33,29 +33,29 @@ class Objective:
             raise NasboError(f"mode must be 'min' or 'max', got {self.mode!r}")
 
     def score(self, value: float) -> float:
-        """The score, larger is better, of a value; its own inverse: also the value of a score."""
+        """Convert a value to a score (larger is better), or a score back to a value."""
         return value if self.mode == "max" else -value
 
 
 @dataclass(frozen=True)
 class Objectives:
-    """What a search is after; at present one objective.
+    """Objectives of a search; at present one.
 
-    Scores are larger where values are better, and only methods and surrogates see them.
+    Scores are larger for better values. Only methods and surrogates use them.
     """
 
     objectives: tuple[Objective, ...] = (Objective(),)
 
     @staticmethod
     def of(mode: Mode | Objectives, metric: str | None = None) -> Objectives:
-        """The objectives of a search for one metric."""
+        """Objectives of a search for one metric."""
         if isinstance(mode, Objectives):
             return mode
         return Objectives((Objective(metric or UNNAMED, mode),))
 
     @staticmethod
     def from_json(plain: Iterable[Mapping[str, Any]]) -> Objectives:
-        """The objectives of plain values, as ``to_json`` gives them."""
+        """Parse objectives from the plain values of ``to_json``."""
         return Objectives(tuple(Objective(one["metric"], one["mode"]) for one in plain))
 
     def to_json(self) -> tuple[dict[str, str], ...]:
@@ -73,30 +73,32 @@ class Objectives:
         return self.objectives[0]
 
     def scores(self, trial: Trial, step: int | None = None) -> Array | None:
-        """A trial's scores, shape (m,); ``None`` where it has no value.
+        """Scores of a trial, shape (m,); ``None`` if it has no value.
 
         Args:
             trial: of this search.
-            step: at which step of its training; default at its end.
+            step: step of its training; by default the end.
         """
         value = trial.value if step is None else trial.value_at(step)
         return None if value is None else np.array([self.first.score(value)])
 
     def is_better(self, value: float, other: float | None) -> bool:
-        """Whether a value of the first objective beats another one, or none."""
+        """Whether a value of the first objective is better than another
+        one, or there is no other.
+        """
         return other is None or self.first.score(value) > self.first.score(other)
 
     def ranked(self, trials: Iterable[Trial], by: By = "estimate") -> list[Trial]:
-        """The trials that have a value, the best first; earlier trials first among equals.
+        """The trials that have a value, best first; ties go to the earlier trial.
 
-        Values at different steps are not compared: as long as no trial has been trained in full,
-        these are the trials that paused or were stopped last of all, at the highest step.
+        Values at different steps are not compared: as long as no trial was trained in full, only
+        the trials that paused or were stopped at the highest step are ranked.
 
         Args:
             trials: of one search.
-            by: ``estimate`` puts those with an estimate of their noise-free value first, by its
-                mean: the others were worse when the search last looked, or no noise was found.
-                ``observed`` goes by the values alone.
+            by: ``estimate`` ranks trials with an estimate of their noise-free value first, by its
+                mean: the others were worse at the last decision, or no noise was found.
+                ``observed`` ranks by values alone.
         """
         if by not in ("estimate", "observed"):
             raise NasboError(f"by must be 'estimate' or 'observed', got {by!r}")
@@ -111,13 +113,13 @@ class Objectives:
         return sorted(valued, key=place)
 
     def front(self, trials: Iterable[Trial]) -> list[Trial]:
-        """The trials that no other one beats; with one objective those of the best value."""
+        """The trials that no other one dominates; with one objective those of the best value."""
         ranked = self.ranked(trials)
         return [trial for trial in ranked if trial.expected == ranked[0].expected]
 
 
 def _furthest(trials: Iterable[Trial]) -> list[Trial]:
-    """The trials that paused or were stopped at the highest step of all."""
+    """The trials that paused or were stopped at the highest step."""
     held = [trial for trial in trials if trial.state != "failed" or trial.cause == "stopped"]
     found = [(trial, trial.partial.step) for trial in held if trial.partial is not None]
     highest = max((step for _, step in found), default=0)

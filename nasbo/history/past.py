@@ -1,4 +1,4 @@
-"""Past sweeps: other searches whose results a history has taken in."""
+"""Past sweeps: other searches whose results a history contains."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from nasbo.space.plain_yaml import read_yaml
 
 @dataclass(frozen=True)
 class Past:
-    """Another sweep, as far as its results were taken in: its own folder is not needed.
+    """Another sweep, with all that is needed of it: its folder is not read again.
 
     Attributes:
-        name: its folder or URL as the user knows it; its trials name it as their origin.
+        name: its folder or URL as given by the user; its trials have it as their origin.
         digest: SHA-256 of its journal when it was read.
-        yaml: its space, as a space file has it.
-        objectives: what it was searched for.
-        trials: its results, under the numbers of the history that took them in.
+        yaml: its space, as a space file.
+        objectives: its objectives.
+        trials: its results, under the numbers of the history that contains them.
     """
 
     name: str
@@ -30,5 +30,5 @@ class Past:
 
     @property
     def space(self) -> Space:
-        """What was searched; it may differ from the space of the history."""
+        """Its search space, which may differ from that of the history."""
         return load_space(read_yaml(self.yaml))

@@ -1,8 +1,7 @@
-"""Trials, their runs and measurements: what a history consists of, immutable.
+"""Immutable records of a history: trials, runs and measurements.
 
 A trial is one config. A run is one training of it: the first one, or a repeat with another seed. A
-run that breaks off is begun again in further attempts. What a training reports on its way are
-measurements.
+run that breaks off is continued in further attempts. Measurements are what a training reports.
 """
 
 from __future__ import annotations
@@ -22,18 +21,18 @@ from nasbo.space import Config
 Source = Literal["design", "model", "probe", "fallback", "observed"]
 State = Literal["waiting", "running", "paused", "finished", "failed"]
 PREDICTION = ("predicted", "predicted_low", "predicted_high")
-"""Keys of a trial's info: the predicted value and its interval of one standard deviation."""
+"""Keys of a trial's info: predicted value, and its interval of one standard deviation."""
 SCORED_BY = "scored_by"
-"""Key of a trial's info: the key under which the value of its acquisition stands there."""
+"""Key of a trial's info: the key of its acquisition value there."""
 
 
 def config_key(config: Mapping[str, Any]) -> str:
-    """A text that two configs share exactly if they are equal."""
+    """A text that is equal for two configs if and only if they are equal."""
     return json.dumps(config, sort_keys=True, separators=(",", ":"))
 
 
 def json_safe(value: Any) -> Any:
-    """Metrics as JSON can hold them: tensor scalars become plain, non-finite numbers ``None``."""
+    """Convert to JSON values: tensor scalars become plain, non-finite numbers ``None``."""
     if isinstance(value, Mapping):
         return {str(key): json_safe(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -46,7 +45,7 @@ def json_safe(value: Any) -> Any:
 
 
 class Estimate(NamedTuple):
-    """Mean and standard deviation of what is known of a trial's noise-free value."""
+    """Mean and standard deviation of a trial's noise-free value."""
 
     mean: float
     sd: float
@@ -54,7 +53,7 @@ class Estimate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """What a training reported at one step; ``value`` is that of the objective."""
+    """Report of a training at one step; ``value`` is that of the objective."""
 
     step: int
     value: float | None
@@ -71,7 +70,7 @@ class Attempt:
 
 
 class Pause(NamedTuple):
-    """Where a run paused or was stopped, and the value that it had there."""
+    """Step at which a run paused or was stopped, and its value there."""
 
     step: int
     value: float
@@ -82,20 +81,19 @@ class Run:
     """One training of a config.
 
     Attributes:
-        number: unique in the search; its folder and its seed go by it.
-        trial: the number of its trial, which is that of the trial's first run.
-        until: the step at which it is to pause; ``None`` to its end.
-        resumed_from: the step at which it had paused before it went on; 0 for none.
-        pauses: value and step of each pause, by the step that had been its target.
-        reasons: why it went on from a pause, by the step that had been its target.
-        n_repeated_steps: steps of earlier stretches that are trained once more, as nothing was
-            there to continue from.
-        attempts: its stays on workers. Between them it waited, or there was no driver.
-        retries: how often it was begun again, by the text of the ending.
-        measurements: what it reported, in order; a restart may report a step again.
+        number: unique in the search; determines its folder and its seed.
+        trial: number of its trial, which is that of the trial's first run.
+        until: step at which it is to pause; ``None`` for its end.
+        resumed_from: step of the pause from which it was continued; 0 for none.
+        pauses: step and value of each pause, by the target at the time.
+        reasons: why it was continued after a pause, by the target at the time.
+        n_repeated_steps: steps that were trained again for lack of a checkpoint.
+        attempts: its stays on workers; in between it was waiting, or there was no driver.
+        retries: how often it was started again, by the name of the ending.
+        measurements: its reports in order; a restart may report a step again.
         ending: how it ended; ``None`` while it is open.
-        value: that of the objective at its end.
-        metrics: of the last report.
+        value: value of the objective at its end.
+        metrics: metrics of the last report.
     """
 
     number: int
@@ -123,35 +121,35 @@ class Run:
 
     @property
     def is_open(self) -> bool:
-        """Handed out, or queued, and not ended."""
+        """Whether it is queued or running."""
         return self.state in ("waiting", "running")
 
     @property
     def partial(self) -> Pause | None:
-        """The value of its last pause, for a run that has not finished."""
+        """Step and value of its last pause; ``None`` for a finished run."""
         if self.ending is Ending.FINISHED:
             return None
         return next(reversed([*self.pauses.values()]), None)
 
     @property
     def is_paused(self) -> bool:
-        """Ended for now: it may go on later, from its checkpoint."""
+        """Whether it has ended for now, and may be continued from its checkpoint."""
         return self.state == "paused"
 
     @property
     def cause(self) -> str | None:
-        """Why it did not finish; ``None`` for a run that is open or finished."""
+        """Why it did not finish; ``None`` for an open or finished run."""
         is_told = self.ending not in (None, Ending.FINISHED)
         return str(self.ending) if is_told else None
 
     @property
     def current(self) -> Attempt | None:
-        """The attempt that lasts."""
+        """The present attempt, if any."""
         return self.attempts[-1] if self.attempts and self.attempts[-1].end is None else None
 
     @property
     def seconds(self) -> float:
-        """How long the attempts that have ended took together."""
+        """Total duration of the attempts that have ended."""
         return sum(one.end - one.start for one in self.attempts if one.end is not None)
 
     @property
@@ -160,28 +158,28 @@ class Run:
         return [(one.step, one.value) for one in self.measurements if one.value is not None]
 
     def spans(self, now: float) -> list[tuple[float, float]]:
-        """Start and end of each attempt; the one that lasts reaches until ``now``."""
+        """Start and end of each attempt; the present one extends to ``now``."""
         ends = (now if one.end is None else one.end for one in self.attempts)
         return [(o.start, max(o.start, end)) for o, end in zip(self.attempts, ends, strict=True)]
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One config, however often and far it was trained.
+    """One config with all of its trainings.
 
     Attributes:
         id: its number, that of its first run.
-        subspace: number of the subspace that the config belongs to.
+        subspace: index of the config's subspace.
         source: where the config came from.
-        round: in which it was decided; -1 for results from elsewhere.
-        info: what the method thought of it.
+        round: the round in which it was decided; -1 for results from elsewhere.
+        info: the method's info about it.
         runs: its trainings, the first one first.
-        twin: number of an earlier trial that trained the same network; its result is taken over.
-        values: of the runs that finished; those of the twin for a twin. Empty until the first run
-            has finished. One that was stopped counts only if no run went further: schedulers stop
-            also what has reached their last step.
-        estimate: of its noise-free value; ``None`` where no noise was found, for trials without a
-            value, and for those that are no candidates for the best.
+        twin: number of an earlier trial of the same network, whose result is used.
+        values: values of the finished runs; for a twin those of the other trial. Empty until the
+            first run has finished. A stopped run counts only if no run went further, as schedulers
+            also stop runs at their last step.
+        estimate: estimate of its noise-free value; ``None`` if no noise was found, without a value,
+            and for trials that are no candidates for the best.
     """
 
     id: int
@@ -206,27 +204,27 @@ class Trial:
 
     @property
     def value(self) -> float | None:
-        """The mean of the values; ``None`` until the first run has finished."""
+        """Mean of the values; ``None`` until the first run has finished."""
         return fmean(self.values) if self.values else None
 
     @property
     def partial(self) -> Pause | None:
-        """What is known of a trial that was not trained in full: its last pause."""
+        """Last pause of a trial that was not trained in full."""
         return None if self.values else self.first.partial
 
     @property
     def last_value(self) -> float | None:
-        """The value or, before a full training has ended, that of the last pause."""
+        """The value or, before the end of a full training, that of the last pause."""
         return self.value if self.partial is None else self.partial.value
 
     @property
     def expected(self) -> float | None:
-        """The mean of the estimate or, without one, the observed value."""
+        """Mean of the estimate or, without one, the observed value."""
         return self.last_value if self.estimate is None else self.estimate.mean
 
     @property
     def acquisition(self) -> tuple[str, float] | None:
-        """Name and value of the acquisition by which it was chosen, where they are known."""
+        """Name and value of the acquisition that chose it, if known."""
         name = self.info.get(SCORED_BY, "log_ei")  # older journals have no name
         value = self.info.get(name)
         if not isinstance(value, int | float) or not math.isfinite(value):
@@ -235,11 +233,11 @@ class Trial:
 
     @property
     def is_comparable(self) -> bool:
-        """Whether its value may be compared with others: not if another trainer gave it."""
+        """Whether its value is comparable with others: not if it comes from another trainer."""
         return bool(self.info.get("is_comparable", True))
 
     def value_at(self, step: int) -> float | None:
-        """The value of the first run at a step; ``None`` where it did not report one."""
+        """The value that the first run reported at a step; ``None`` if it did not."""
         return dict(self.first.curve).get(step)
 
     @property
@@ -253,7 +251,7 @@ class Trial:
 
     @property
     def resumed_from(self) -> int:
-        """The step from which its first run goes on; 0 for its beginning."""
+        """The step from which its first run continues; 0 for the start."""
         return self.first.resumed_from
 
     @property
@@ -271,7 +269,7 @@ class Trial:
 
     @property
     def metrics(self) -> Mapping[str, Any]:
-        """Of the last report of the first run."""
+        """Metrics of the first run's last report."""
         return self.first.metrics
 
     @property
@@ -288,7 +286,7 @@ class Trial:
 
     @property
     def retries(self) -> Mapping[str, int]:
-        """How often the first run was begun again, by cause."""
+        """How often the first run was started again, by cause."""
         return self.first.retries
 
     @property
@@ -304,7 +302,7 @@ class Trial:
         return self.attempts[0].start if self.attempts else None
 
     def copy(self) -> Trial:
-        """A copy that can be changed without harm to the history."""
+        """A copy that can be changed without affecting the history."""
         return copy.deepcopy(self)
 
 
@@ -314,7 +312,7 @@ class Round:
 
     Attributes:
         unseen: runs whose results the decision did not see.
-        seconds: what the decision took.
+        seconds: duration of the decision.
     """
 
     number: int
@@ -326,12 +324,12 @@ class Round:
 
 @dataclass(frozen=True)
 class Repeating:
-    """How many more times the best ``top`` configs are trained, with other seeds."""
+    """Number of additional trainings of each of the best ``top`` configs, with other seeds."""
 
     repeats: int = 0
     top: int = 3
 
 
 def count_retries(runs: tuple[Run, ...]) -> Counter[str]:
-    """How often runs were begun again, by cause."""
+    """How often runs were started again, by cause."""
     return sum((Counter(dict(run.retries)) for run in runs), Counter())

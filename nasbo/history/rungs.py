@@ -1,4 +1,4 @@
-"""Rungs: the steps at which trials are compared before some of them are trained further."""
+"""Rungs: steps at which trials are compared before some of them are trained further."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from nasbo.errors import NasboError
 
 LEAST = 2
-"""No rung of ``auto`` is below: after one epoch, ranks say next to nothing."""
+"""Lowest rung of ``auto``: after one epoch, ranks are hardly informative."""
 MIN_FACTOR = 2.0
 N_AUTO = 4
 
@@ -20,11 +20,11 @@ class Rungs:
     """The rungs of a search.
 
     Attributes:
-        steps: of all rungs, increasing; the last one is a full training.
-        eta: one trial in so many goes on from a rung to the next.
+        steps: steps of all rungs, increasing; the last one is a full training.
+        eta: one of ``eta`` trials is promoted from a rung to the next.
         resumes: whether trainings continue from their checkpoints; if not, a promoted trial is
-            trained from the beginning, and its budget is charged so.
-        dropped: steps of rungs at which no further trial pauses: what they say misleads.
+            trained from the start, which is charged to the budget.
+        dropped: rungs at which no further trial pauses, as their ranks are misleading.
     """
 
     steps: tuple[int, ...]
@@ -43,10 +43,10 @@ class Rungs:
 
     @staticmethod
     def auto(full: int, eta: int = 3, resumes: bool = True) -> Rungs | None:
-        """Rungs of a training of ``full`` steps; ``None`` where it is too short for any.
+        """Rungs of a training of ``full`` steps; ``None`` if it is too short.
 
-        A factor of eta apart, at most four, none below 2, and neighbours a factor of 2 apart at
-        least.
+        They are a factor of eta apart, at most four, none below 2, and neighbours are at
+        least a factor of 2 apart.
         """
         steps = [full]
         for power in range(1, N_AUTO):
@@ -57,32 +57,32 @@ class Rungs:
 
     @staticmethod
     def from_json(plain: Mapping[str, Any] | None) -> Rungs | None:
-        """The rungs of plain values, as ``to_json`` gives them."""
+        """Parse rungs from the plain values of ``to_json``."""
         if not plain:
             return None
         return Rungs(tuple(plain["steps"]), plain["eta"], plain["resumes"])
 
     def to_json(self) -> dict[str, Any]:
-        """The rungs as plain values, without those that were dropped on the way."""
+        """The rungs as plain values, without ``dropped``."""
         return {"steps": list(self.steps), "eta": self.eta, "resumes": self.resumes}
 
     def without(self, step: int) -> Rungs:
-        """The same, where no further trial pauses at ``step``."""
+        """Copy in which no further trial pauses at ``step``."""
         return replace(self, dropped=self.dropped | {step})
 
     @property
     def full(self) -> int:
-        """Steps of a full training."""
+        """Number of steps of a full training."""
         return self.steps[-1]
 
     @property
     def lower(self) -> tuple[int, ...]:
-        """The rungs at which trials pause or have paused, without the full training."""
+        """All rungs at which trials pause or have paused, without the full training."""
         return self.steps[:-1]
 
     @property
     def first(self) -> int:
-        """Where new trials pause; the full training if all rungs were dropped."""
+        """The rung at which new trials pause; the full training if all rungs were dropped."""
         return self.above(0)
 
     def above(self, step: int) -> int:
@@ -91,7 +91,7 @@ class Rungs:
         return next(kept, self.full)
 
     def target(self, step: int) -> int | None:
-        """A rung as a run is told it: ``None`` for a full training, which ends by itself."""
+        """A rung as the target of a run: ``None`` for a full training, which ends by itself."""
         return None if step >= self.full else step
 
     def __str__(self) -> str:
@@ -101,16 +101,16 @@ class Rungs:
 def parse_rungs(
     words: str | Sequence[int], full: int | None, eta: int = 3, resumes: bool = True
 ) -> Rungs | None:
-    """Rungs as users write them; ``None`` for ``off``.
+    """Parse rungs given by a user; ``None`` for ``off``.
 
     Args:
         words: ``off``, ``auto``, or the steps.
-        full: steps of a full training, as the trainer says; ``None`` if it does not.
-        eta: one trial in so many goes on.
+        full: number of steps of a full training according to the trainer; ``None`` if unknown.
+        eta: one of ``eta`` trials is promoted.
         resumes: whether trainings continue from their checkpoints.
 
     Raises:
-        NasboError: with the rule, and what was given.
+        NasboError: the rungs break a rule.
     """
     if words == "off":
         return None

@@ -1,4 +1,4 @@
-"""Read-only views of a history: what methods, displays and reports ask."""
+"""Read-only views of a history, for methods, displays and reports."""
 
 from __future__ import annotations
 
@@ -17,26 +17,27 @@ from nasbo.history.rungs import Rungs
 from nasbo.space import Space, Subspace
 
 Curves = tuple[list[float], list[tuple[int, float, float]]]
-"""The part of a full training that rows had, and (row, part, score) of their earlier values."""
+"""Fraction of a full training of each row, and (row, fraction, score) of
+the rows' earlier values."""
 
 
 class View:
-    """What is known of a search: trials in the order of their numbers, and what follows from them.
+    """State of a search: trials in the order of their numbers, and quantities derived from them.
 
     Attributes:
-        space: what is searched.
-        objectives: what it is searched for.
+        space: the search space.
+        objectives: the objectives.
         settings: the first event; ``None`` before it.
         trials: one per config.
-        past: other sweeps whose results were taken in.
-        rounds: trials that were decided together.
-        budget: how many configs there are to be; ``None`` where nobody said.
+        past: other sweeps whose results are included.
+        rounds: groups of trials that were decided together.
+        budget: total number of configs; ``None`` if unknown.
         is_exhausted: whether the method had no config left.
         repeating: how often the best configs are trained again.
-        rungs: where trials pause and are compared; ``None`` where all are trained in full.
-        retired: numbers of the paused runs that have no checkpoint any more.
+        rungs: steps at which trials pause and are compared; ``None`` if all are trained in full.
+        retired: numbers of the paused runs that have lost their checkpoint.
         gaps: (end, start) of drivers: times without one, between an interruption and a resume.
-        last_time: when the last event happened.
+        last_time: time of the last event.
     """
 
     space: Space
@@ -55,38 +56,38 @@ class View:
 
     @property
     def notes(self) -> Mapping[str, Any]:
-        """What the sweep wanted to remember beside the search's own settings."""
+        """The sweep's own values in the settings."""
         return {} if self.settings is None else self.settings.notes
 
     # Trials and runs
 
     def trial(self, number: int) -> Trial:
-        """The trial of a number, its own or that of one of its runs."""
+        """The trial with a number, its own or that of one of its runs."""
         return self._by_run[number]
 
     @cached_property
     def _by_run(self) -> dict[int, Trial]:
-        """For views that do not change."""
+        """Trials by run number, for views that do not change."""
         return {run.number: trial for trial in self.trials for run in trial.runs}
 
     def run(self, number: int) -> Run:
-        """The run of a number."""
+        """The run with a number."""
         return next(run for run in self.trial(number).runs if run.number == number)
 
     @property
     def suggested(self) -> list[Trial]:
-        """The trials of the search itself, without results from elsewhere."""
+        """Trials of the search itself, without results from elsewhere."""
         return [trial for trial in self.trials if trial.source != "observed"]
 
     @property
     def runs(self) -> list[Run]:
-        """What was handed out to workers here, or will be, in the order of the numbers."""
+        """All runs of suggested trials, in the order of their numbers."""
         runs = (run for trial in self.suggested for run in trial.runs)
         return sorted(runs, key=lambda run: run.number)
 
     @property
     def repeats(self) -> list[Run]:
-        """Further runs of trials, with other seeds."""
+        """Runs beyond the first one of each trial, with other seeds."""
         return [run for run in self.runs if run.is_repeat]
 
     @property
@@ -105,14 +106,14 @@ class View:
 
     @property
     def n_ended(self) -> int:
-        """How many suggested trials have ended or paused: what counts against a budget."""
+        """Number of suggested trials that have ended or paused: these count towards a budget."""
         return sum(not trial.is_open for trial in self.suggested)
 
     def cost(self, trial: Trial) -> int:
-        """Steps that a trial has used of the budget, those of its present target included.
+        """Steps of the budget that a trial has used, including those up to its present target.
 
-        A trial that needed no training, as it was refused or had a twin, counts as one at the first
-        rung. There must be rungs.
+        A trial that needed no training (refused, or a twin) counts as one at the
+        first rung. Requires rungs.
         """
         assert self.rungs is not None
         run = trial.first
@@ -121,7 +122,7 @@ class View:
 
     @property
     def spent(self) -> float:
-        """What was used of the budget: trials, or with rungs full trainings' worth of steps."""
+        """Used budget: trials or, with rungs, steps in units of full trainings."""
         if self.rungs is None:
             return self.n_ended
         return sum(self.cost(trial) for trial in self.suggested) / self.rungs.full
@@ -129,7 +130,7 @@ class View:
     def design_counts(self) -> Counter[int]:
         """Configs per subspace that count towards the initial design.
 
-        One that took the place of a subspace without allowed configs counts there.
+        A config that replaced one of a subspace without allowed configs counts for that subspace.
         """
         counted = (t for t in self.trials if t.source in ("design", "observed"))
         return Counter(t.info.get("instead_of", t.subspace) for t in counted)
@@ -138,14 +139,14 @@ class View:
         return Counter(trial.state for trial in self.suggested)
 
     def cause_counts(self) -> Counter[str]:
-        """Why trials failed; repeats are counted apart."""
+        """Failed trials by cause; repeats are not included."""
         return Counter(str(trial.cause) for trial in self.suggested if trial.state == "failed")
 
     def retry_counts(self) -> Counter[str]:
-        """How often runs were begun again, by cause."""
+        """How often runs were started again, by cause."""
         return count_retries(tuple(self.runs))
 
-    # What is best
+    # Ranking
 
     @property
     def mode(self) -> Mode:
@@ -156,14 +157,14 @@ class View:
         return self.objectives.first.score(value)
 
     def ranked(self, by: By = "estimate") -> list[Trial]:
-        """All trials with values, the best first, as ``Objectives.ranked`` has it."""
+        """All trials with values, best first, as in ``Objectives.ranked``."""
         return self.objectives.ranked(self.trials, by)
 
     @property
     def best(self) -> Trial | None:
-        """The trial that is expected to be the best, among those that finished.
+        """The trial that is expected to be the best among the finished ones.
 
-        Without noise that is the one with the best value.
+        Without noise it is the one with the best value.
         """
         return next(iter(self.ranked()), None)
 
@@ -171,7 +172,7 @@ class View:
     def certainty(self) -> float | None:
         """Probability that the best trial is truly the best of those with estimates.
 
-        These count as independent. ``None`` without estimates.
+        Estimates are treated as independent. ``None`` without estimates.
         """
         found = [trial.estimate for trial in self.ranked() if trial.estimate is not None]
         if not found:
@@ -179,7 +180,7 @@ class View:
         return probability_of_best([self.score(m) for m, _ in found], [sd for _, sd in found])
 
     def best_per_subspace(self) -> list[Trial]:
-        """The best trial of each subspace that has results, the best first."""
+        """The best trial of each subspace with results, best first."""
         found: dict[int, Trial] = {}
         for trial in self.ranked():
             found.setdefault(trial.subspace, trial)
@@ -191,7 +192,7 @@ class View:
         return any(trial.value is not None for trial in self.suggested)
 
     def best_so_far(self) -> list[float]:
-        """Best value after each ended trial, in the order in which the trials ended."""
+        """Best value after each ended trial, in the order of the endings."""
         ended = sorted(
             (t for t in self.trials if not t.is_open), key=lambda t: (t.ended_at or 0.0, t.id)
         )
@@ -205,11 +206,11 @@ class View:
         return curve
 
     def rows(self) -> list[tuple[Trial, float]]:
-        """What surrogates learn from: (trial, score) in the order of the trial numbers.
+        """Training data of surrogates: (trial, score) in the order of the trial numbers.
 
-        Finished trials count with the mean of their values (``Data`` adds how many these are and
-        how far they lie apart), paused and stopped ones with their last value, and those whose
-        ending teaches the worst with the worst score seen; all other endings say nothing.
+        Finished trials have the mean of their values (``Data`` adds their number and spread),
+        paused and stopped ones their last value, and those whose ending teaches the worst the worst
+        score seen; all others are left out.
         """
         known: list[tuple[Trial, float | None]] = []
         for trial in self.trials:
@@ -225,9 +226,9 @@ class View:
         return [(trial, worst if score is None else score) for trial, score in known]
 
     def curves(self, rows: Sequence[tuple[Trial, float]]) -> Curves | None:
-        """How far the rows were trained, and what they had at earlier rungs.
+        """How far the rows were trained, and their values at earlier rungs.
 
-        ``None`` where there are no rungs. Values that are no numbers are left out.
+        ``None`` without rungs. Non-finite values are left out.
         """
         if self.rungs is None:
             return None
@@ -243,7 +244,7 @@ class View:
 
 
 class Snapshot(View):
-    """A history as it was at one moment; other threads may read it."""
+    """A history at one moment, which other threads may read."""
 
     def __init__(self, history: View) -> None:
         self.space, self.objectives = history.space, history.objectives

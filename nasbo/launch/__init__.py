@@ -1,9 +1,8 @@
-"""One sweep file, and where it can run: this machine, a Ray cluster, Slurm, Kubernetes.
+"""Launching of sweeps: on this machine, on a Ray cluster, with Slurm or on Kubernetes.
 
-Every launcher runs the same command, ``nasbo run ... --dir DIR --or-resume``, so that starting
-again is resuming, whoever does it: a person, Slurm's requeue or a retry of Kubernetes.
-
-Public are these modules: ``order`` (what is asked for) and ``verbs`` (launch, stop, logs).
+Every launcher runs the same command, ``nasbo run ... --dir DIR --or-resume``, so that a restart
+resumes the sweep, whether by a person, a requeue of Slurm or a retry of Kubernetes. Public are
+these modules: ``order`` (what is launched) and ``verbs`` (launch, stop, logs).
 """
 
 __all__ = ["order", "verbs"]

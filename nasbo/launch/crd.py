@@ -1,4 +1,4 @@
-"""A manifest and a custom resource definition come in; every field that does not fit goes out."""
+"""Validation of a Kubernetes manifest against its custom resource definition."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "boolean": (bool,),
 }
 _OUTSIDE = ("apiVersion", "kind", "metadata")
-"""Kubernetes itself describes these."""
+"""Fields that Kubernetes itself defines."""
 
 
 def check_manifest(manifest: Mapping[str, Any], crd_file: Path) -> None:
-    """Compare each field of a manifest with the definition of its kind.
+    """Validate each field of a manifest against the definition of its kind.
 
     Args:
         manifest: of a custom resource.
         crd_file: YAML with the ``CustomResourceDefinition`` of its kind, maybe among others.
 
     Raises:
-        SweepError: fields that are unknown, missing or of the wrong type, all of them.
+        SweepError: lists all fields that are unknown, missing or of the wrong type.
     """
     schema = find_schema(manifest, crd_file)
     wrong = [
@@ -45,7 +45,7 @@ def check_manifest(manifest: Mapping[str, Any], crd_file: Path) -> None:
 
 
 def find_schema(manifest: Mapping[str, Any], crd_file: Path) -> Mapping[str, Any]:
-    """The schema of a manifest's kind and version in a file of definitions."""
+    """The schema of a manifest's kind and version, from a file of definitions."""
     group, _, version = str(manifest.get("apiVersion", "")).partition("/")
     try:
         documents = list(yaml.safe_load_all(crd_file.read_text(encoding="utf-8")))

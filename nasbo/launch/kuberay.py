@@ -1,4 +1,4 @@
-"""A sweep as a KubeRay RayJob: an order comes in, a manifest and its job go out."""
+"""Launcher for Kubernetes: a sweep as a KubeRay RayJob."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from nasbo.launch.records import Record
 from nasbo.storage.location import is_url
 
 SWEEP_FOLDER = "/etc/nasbo"
-"""Where the sweep's files lie in every container: from a config map, so that no image is built."""
+"""Folder of the sweep's files in every container, from a config map, so that no image is built."""
 _STATES = {
     "": "waiting",
     "Initializing": "waiting",
@@ -35,13 +35,13 @@ _STATES = {
 
 
 _ENDED = ("complete", "failed", "validationfailed")
-"""Applying such a job again changes nothing: it has to be deleted before."""
+"""States of an ended job, which must be deleted before it is applied again."""
 DASHBOARD = "http://127.0.0.1:8265"
 DELETE_S = 300.0
 
 
 class KubeRayLauncher:
-    """Applies ``cluster/kuberay/rayjob.yaml`` with kubectl; its retries resume."""
+    """Applies ``cluster/kuberay/rayjob.yaml`` with kubectl; retries of the job resume the sweep."""
 
     def plan(self, order: Order) -> str:
         record = _record(order)
@@ -67,9 +67,9 @@ class KubeRayLauncher:
         return _STATES.get(status, status.lower())
 
     def stop(self, record: Record) -> None:
-        """Stop the driver, then suspend: the pods go, the job stays, and launching takes it back.
+        """Stop the driver, then suspend the job: its pods are removed, and a launch resumes it.
 
-        Kubernetes alone would end the head with the driver in it, at once.
+        Kubernetes alone would kill the head, with the driver in it, at once.
         """
         merge = ("--type", "merge", "-p", '{"spec":{"suspend":true}}')
         suspend = _kubectl(record, "patch", "rayjob", record.id.rpartition("/")[2], *merge)
@@ -108,13 +108,13 @@ def _apply(record: Record) -> list[str]:
 
 
 def _delete(record: Record) -> list[str]:
-    """With its cluster and its submitter, whose name the next one has, too."""
+    """Delete the job with its cluster and its submitter, whose name the next job will reuse."""
     name = record.id.rpartition("/")[2]
     return _kubectl(record, "delete", "rayjob", name, "--wait", "--cascade=foreground")
 
 
 def _stop_driver(record: Record) -> None:
-    """Have the head stop the job that runs there, if there is one, and wait for its end."""
+    """Stop the job on the head, if one runs, and wait for its end."""
     path = "jsonpath={.status.rayClusterName}/{.status.jobId}/{.status.jobStatus}"
     found = run(_kubectl(record, "get", "rayjob", record.id.rpartition("/")[2], "-o", path))
     cluster, _, rest = found.partition("/")
@@ -140,7 +140,7 @@ def _text(order: Order) -> str:
 
 
 def job_name(folder: str) -> str:
-    """The same folder is the same job: applying it again resumes it."""
+    """Name of the job of a folder; applying it again resumes the sweep."""
     return f"nasbo-{hashlib.sha256(folder.encode()).hexdigest()[:10]}"
 
 
@@ -148,7 +148,7 @@ def manifests(order: Order) -> list[dict[str, Any]]:
     """The config map with the sweep's files, and the RayJob.
 
     Raises:
-        SweepError: the pods could not see the folder, or a field is not in the given CRD.
+        SweepError: the pods could not access the folder, or a field is not in the given CRD.
     """
     values = dict(order.values)
     if not is_url(order.folder) and not values.get("volume_claim"):
@@ -158,7 +158,7 @@ def manifests(order: Order) -> list[dict[str, Any]]:
         )
     if not is_url(order.folder) and not order.folder.startswith(f"{values['mount_path']}/"):
         raise SweepError(
-            f"--dir must be a URL, or lie below mount_path ({values['mount_path']}), which the "
+            f"--dir must be a URL, or be below mount_path ({values['mount_path']}), which the "
             f"claim {values['volume_claim']!r} brings to every pod; got {order.folder}"
         )
     job = fill_manifest("rayjob.yaml", {**values, **_derived(order)})
@@ -166,7 +166,7 @@ def manifests(order: Order) -> list[dict[str, Any]]:
 
 
 def fill_manifest(template: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """A manifest of the recipe with its values; checked, if they name a CRD.
+    """A manifest of the recipe with values filled in; validated if the values name a CRD.
 
     Raises:
         SweepError: a value is missing or no count, or a field is not in the CRD.
@@ -183,7 +183,7 @@ def fill_manifest(template: str, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _counts(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values that are numbers; at most ``workers`` pods where ``max_workers`` is empty."""
+    """The numeric values; ``max_workers`` defaults to ``workers``."""
     workers = count(values, "workers", 0)
     most = count(values, "max_workers", 0) if values.get("max_workers") else workers
     if most < max(workers, 1):
@@ -202,7 +202,7 @@ def _counts(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _derived(order: Order) -> dict[str, Any]:
-    """What the RayJob needs beside the recipe's own values."""
+    """Values of the RayJob besides the recipe's own."""
     in_pod = replace(order, file=f"{SWEEP_FOLDER}/sweep.yaml")
     environment: dict[str, Any] = {
         "env_vars": {"RAY_JOB_STOP_WAIT_TIME_S": str(STOP_WAIT_S), **order.env}
@@ -220,7 +220,7 @@ def _derived(order: Order) -> dict[str, Any]:
 
 
 def _config_map(order: Order) -> dict[str, Any]:
-    """The sweep file with its space beside it."""
+    """Config map with the sweep file and its space."""
     file = order.working_dir / order.file
     settings: Any = yaml.safe_load(file.read_text(encoding="utf-8")) if file.exists() else {}
     if not isinstance(settings, dict) or not isinstance(settings.get("space"), str):
@@ -236,7 +236,7 @@ def _config_map(order: Order) -> dict[str, Any]:
 
 
 def _without(document: Any, volume: str) -> Any:
-    """Leave a volume out, wherever it is declared or mounted."""
+    """Remove a volume from all declarations and mounts."""
     if isinstance(document, dict):
         return {key: _without(item, volume) for key, item in document.items()}
     if isinstance(document, list):

@@ -1,4 +1,4 @@
-"""What every way of launching can do, and how one is chosen by its name."""
+"""Launcher protocol, and the choice of a launcher by name or address."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ STOP_S = 120.0
 
 
 class Launcher(Protocol):
-    """Starts, finds and stops sweeps on one kind of machines."""
+    """Starts, finds and stops sweeps in one environment."""
 
     def plan(self, order: Order) -> str:
-        """Exactly what ``submit`` would do, as text; raises what ``submit`` would refuse."""
+        """What ``submit`` would do, as text; raises the same errors as ``submit``."""
 
     def submit(self, order: Order, tell: Tell) -> Record:
-        """Start a sweep and return as soon as it is on its way."""
+        """Start a sweep, and return when it is submitted."""
 
     def state(self, record: Record) -> str:
         """``waiting``, ``running``, or how it ended."""
 
     def stop(self, record: Record) -> None:
-        """Ask a sweep to stop cleanly; does not wait."""
+        """Request a clean stop, without waiting for it."""
 
     def logs(self, record: Record, follow: bool, write: Tell) -> None:
-        """Hand over the driver's words; with ``follow`` until it has ended."""
+        """Pass the driver's output to ``write``; with ``follow`` until it has ended."""
 
     def find(self, folder: str) -> Record | None:
-        """A running sweep of a folder that this machine did not launch."""
+        """A running sweep of a folder that was not launched from this machine."""
 
 
 def wait_for_end(launcher: Launcher, record: Record, timeout_s: float = STOP_S) -> str:
@@ -49,7 +49,9 @@ def wait_for_end(launcher: Launcher, record: Record, timeout_s: float = STOP_S) 
 
 
 def follow_file(file: Path, is_over: Callable[[], bool], follow: bool, write: Tell) -> None:
-    """Hand over what a file holds and, with ``follow``, what is added until it is over."""
+    """Pass a file's content to ``write`` and, with ``follow``, what is
+    appended until it is over.
+    """
     position = 0
     while True:
         ends_now = not follow or is_over()
@@ -66,10 +68,10 @@ def follow_file(file: Path, is_over: Callable[[], bool], follow: bool, write: Te
 
 
 def choose(on: str) -> Launcher:
-    """The launcher of a name or an address.
+    """The launcher for a name or an address.
 
     Raises:
-        SweepError: neither of both.
+        SweepError: it is neither.
     """
     from nasbo.launch.kuberay import KubeRayLauncher
     from nasbo.launch.local import LocalLauncher

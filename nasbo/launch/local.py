@@ -1,4 +1,4 @@
-"""A sweep in the background of this machine: an order comes in, a process goes out."""
+"""Launcher for this machine: a sweep in a background process."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from nasbo.storage.mirror import JOURNAL_FILE, mirror_folder
 
 START_S = 120.0
 FIRST_LOOK_S = 1.0
-"""So long the driver is watched after it has begun to write: it may refuse even then."""
+"""Seconds to watch the driver after it locks the journal, in case it exits at once."""
 _LOOK_S = 0.1
 
 
 class LocalLauncher:
-    """Starts the driver as a process that outlives the terminal; it brings its own Ray."""
+    """Starts the driver, with its own Ray, as a process that outlives the terminal."""
 
     def plan(self, order: Order) -> str:
         log = log_file(order.folder, is_url(order.folder))
@@ -41,10 +41,10 @@ class LocalLauncher:
         )
 
     def submit(self, order: Order, tell: Tell) -> Record:
-        """Start the driver and wait until it writes the journal, or has ended.
+        """Start the driver and wait until it writes the journal or has ended.
 
         Raises:
-            SweepError: it refused; with its last words.
+            SweepError: it ended with an error; the message has its last line.
         """
         log = log_file(order.folder, is_url(order.folder))
         log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -60,7 +60,7 @@ class LocalLauncher:
                 start_new_session=True,
             )
         if not _has_begun(process, _journal(order.folder)):
-            tell(f"process {process.pid} has not begun to write after {START_S:.0f} s")
+            tell(f"process {process.pid} has written nothing after {START_S:.0f} s")
         if process.poll():
             said = log.read_bytes()[n_before:].decode(errors="replace").strip().splitlines()
             last = "".join(said[-1:])
@@ -81,23 +81,23 @@ class LocalLauncher:
         follow_file(Path(record.log), lambda: self.state(record) not in RUNNING, follow, write)
 
     def find(self, folder: str) -> Record | None:
-        """The process of this machine that writes the folder's journal, by ``nasbo run``."""
+        """The process of this machine that writes the folder's journal, e.g. of ``nasbo run``."""
         holder = _holder(_journal(folder))
         return None if holder is None else Record(folder, "local", f"{holder}@{_born(holder)}")
 
 
 def _variables(order: Order) -> dict[str, str]:
-    """What the driver's environment has beside that of this process."""
+    """Environment variables of the driver besides those of this process."""
     return {**order.env, "RAY_USAGE_STATS_ENABLED": "0"}
 
 
 def _journal(folder: str) -> Path:
-    """The journal that a driver of this machine writes: of a URL, the one in its mirror."""
+    """The journal that a local driver writes; for a URL that of its mirror."""
     return (mirror_folder(folder) if is_url(folder) else Path(folder)) / JOURNAL_FILE
 
 
 def _has_begun(process: subprocess.Popen[bytes], journal: Path) -> bool:
-    """Wait until a driver holds the lock of its journal or has ended; False if it does neither."""
+    """Wait until a driver has locked its journal or has ended; false on a timeout."""
     deadline = time.monotonic() + START_S
     while _holder(journal) != process.pid:
         if process.poll() is not None:
@@ -111,7 +111,7 @@ def _has_begun(process: subprocess.Popen[bytes], journal: Path) -> bool:
 
 
 def _holder(journal: Path) -> int | None:
-    """The process of this machine that holds the lock of a journal, if there is one."""
+    """The process of this machine that holds the lock of a journal, if any."""
     try:
         words = Path(f"{journal}.lock").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -123,7 +123,7 @@ def _holder(journal: Path) -> int | None:
 
 
 def _born(process: int) -> str:
-    """When a process began, as the kernel counts; empty if there is none, or only its remains."""
+    """Start time of a process in kernel ticks; empty for a missing or zombie process."""
     try:
         stat = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     except OSError:

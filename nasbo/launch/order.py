@@ -1,4 +1,4 @@
-"""A sweep file and options come in; the command that runs or resumes the sweep goes out."""
+"""Launch order: a checked sweep, and the command that runs or resumes it."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from nasbo.sweeps.settings import Sweep, parsed
 
 @dataclass(frozen=True)
 class Order:
-    """What is to be launched.
+    """A sweep to be launched.
 
     Attributes:
         file: the sweep file or space, relative to ``working_dir``, or a shipped name.
         folder: of the sweep: an absolute path or a URL.
-        sweep: its settings, checked.
-        working_dir: shipped to the workers; holds the file and the trainer.
+        sweep: its checked settings.
+        working_dir: shipped to the workers; contains the file and the trainer.
         words: further options of ``nasbo run``.
         env: environment variables for driver and workers.
-        values: of the recipe, such as Slurm's partition; text, ``None`` where empty.
+        values: values of the recipe, such as Slurm's partition; text, ``None`` if empty.
     """
 
     file: str
@@ -45,7 +45,7 @@ class Order:
     values: Mapping[str, str | None] = field(default_factory=dict)
 
     def command(self, python: str, address: str) -> list[str]:
-        """The words that run the sweep, or resume it if its folder has a journal."""
+        """The command that runs the sweep, or resumes it if its folder has a journal."""
         return [
             *(python, "-m", "nasbo.cli", "run", self.file, *self.words),
             *("--dir", self.folder, "--or-resume", "--address", address),
@@ -53,13 +53,13 @@ class Order:
 
     @property
     def name(self) -> str:
-        """A name for the job, allowed everywhere."""
+        """A job name that all environments accept."""
         stem = re.sub(r"[^a-z0-9]+", "-", self.folder.rstrip("/").rpartition("/")[2].lower())
         return f"nasbo-{stem.strip('-')[:30].strip('-')}-{time.strftime('%m%d-%H%M%S')}"
 
     @property
     def metadata(self) -> dict[str, str]:
-        """What the job remembers: by its folder it is found again."""
+        """Metadata of the job, by which it is found from its folder."""
         return {
             **job_metadata(self.folder, self.sweep),
             "nasbo_folder": self.folder,
@@ -70,7 +70,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Request:
-    """What a user asked for on the command line."""
+    """A launch as requested on the command line."""
 
     file: str
     given: Mapping[str, Any]
@@ -81,11 +81,11 @@ class Request:
 
 
 def make_order(request: Request, is_near: bool = True) -> Order:
-    """Check a request in the working directory.
+    """Check a request, in the working directory.
 
     Args:
         request: of the user.
-        is_near: whether the sweep will see the paths and buckets that this machine sees.
+        is_near: whether the sweep can access the paths and buckets of this machine.
 
     Raises:
         NasboError: a setting, the space, the trainer, the method or a folder cannot be used.
@@ -110,14 +110,14 @@ def make_order(request: Request, is_near: bool = True) -> Order:
 
 
 def _is_here(folder: str | None, working_dir: Path) -> bool:
-    """Whether a folder can only be one of this machine; others may be known to the cluster."""
+    """Whether a folder must be on this machine; other paths may exist on the cluster."""
     if folder is None or is_url(folder):
         return False
     return Path(folder).exists() or Path(folder).is_relative_to(working_dir)
 
 
 def _with_warm_start(words: tuple[str, ...], folder: str | None) -> tuple[str, ...]:
-    """Options whose warm start, maybe from the sweep file, is the one that was checked."""
+    """Options with the warm start that was checked, which may come from the sweep file."""
     option = "--warm-start"
     if folder is None:
         return words
@@ -128,20 +128,20 @@ def _with_warm_start(words: tuple[str, ...], folder: str | None) -> tuple[str, .
 
 
 def _inside(path: Path, working_dir: Path, asked: str) -> str:
-    """A path relative to the working directory; a shipped space goes by its name."""
+    """A path relative to the working directory; the name of a shipped space."""
     path = path.resolve()
     if path.is_relative_to(working_dir.resolve()):
         return str(path.relative_to(working_dir.resolve()))
     if path.parent == SHIPPED.resolve():
         return path.stem
     raise SweepError(
-        f"{asked}: {path} must lie in the working directory {working_dir}, "
+        f"{asked}: {path} must be in the working directory {working_dir}, "
         "which is what the cluster gets"
     )
 
 
 def parse_env(pairs: tuple[str, ...]) -> dict[str, str]:
-    """``NAME=VALUE`` words as environment variables."""
+    """Parse ``NAME=VALUE`` arguments to environment variables."""
     found = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")

@@ -1,4 +1,4 @@
-"""Programs of the system, such as sbatch and kubectl: words come in, what they print goes out."""
+"""Execution of system programs such as sbatch and kubectl."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from nasbo.errors import SweepError
 
 
 def run(words: Sequence[str], given: str | None = None, timeout_s: float = 120.0) -> str:
-    """Run a program and return what it printed.
+    """Run a program and return its output.
 
     Raises:
-        SweepError: it is missing, fails or hangs; with its own words.
+        SweepError: it is missing, fails or times out; with its error output.
     """
     if shutil.which(words[0]) is None:
         raise SweepError(f"the program {words[0]} is needed here and was not found")

@@ -1,4 +1,4 @@
-"""A sweep as a job of an existing Ray cluster: an order comes in, a submitted job goes out."""
+"""Launcher for an existing Ray cluster: a sweep as a Ray job."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STATES = {"PENDING": "waiting", "RUNNING": "running"}
 
 
 class RayJobLauncher:
-    """Submits to the Jobs API, which the dashboard of the cluster's head serves."""
+    """Submits to the Jobs API, which the dashboard on the cluster's head serves."""
 
     def __init__(self, address: str) -> None:
         self.address = address
@@ -43,7 +43,7 @@ class RayJobLauncher:
         from nasbo.tune.shipping import runtime_env
 
         python = order.values.get("python") or "python"
-        # nasbo stops cleanly on SIGTERM, but takes longer than the 3 s that Ray would wait.
+        # nasbo stops cleanly on SIGTERM, but takes longer than the 3 s that Ray waits by default.
         env = {"RAY_JOB_STOP_WAIT_TIME_S": str(STOP_WAIT_S), **order.env}
         return {
             "address": self.address,

@@ -1,4 +1,4 @@
-"""The name of a recipe comes in; its files and its values, with those of the user, go out."""
+"""Recipes of clusters: their templates and values, overridden by the user's."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _PLACEHOLDER = re.compile(r"\$\{(\w+)\}")
 
 
 def read_values(recipe: str, file: Path | None, pairs: Sequence[str]) -> dict[str, str | None]:
-    """The values of a recipe: its own, then those of a file, then ``key=value`` words.
+    """Values of a recipe: its defaults, overridden by a file, then by ``key=value`` arguments.
 
-    All are text, as ``12:00:00`` and ``0123`` are something else in YAML; an empty one is ``None``.
+    All values are text, as YAML would convert ``12:00:00`` and ``0123``; an empty one is ``None``.
 
     Raises:
-        SweepError: a value that the recipe does not know, or one that is not text.
+        SweepError: a value is unknown to the recipe, or is not text.
     """
     values = _read(RECIPES / recipe / VALUES_FILE)
     for given in ((_read(file) if file else {}), split_pairs(pairs)):
@@ -49,7 +49,7 @@ def _read(file: Path) -> dict[str, str | None]:
 
 
 def count(values: Mapping[str, str | None], name: str, least: int = 1) -> int:
-    """A value that is a number of something; ``SweepError`` if it is not, or is too small."""
+    """A value as an integer; ``SweepError`` if it is not one, or is too small."""
     text = values.get(name) or ""
     if not (text.isascii() and text.isdigit()) or int(text) < least:
         raise SweepError(f"-v {name}=N must be a whole number >= {least}, got {text!r}")
@@ -57,16 +57,16 @@ def count(values: Mapping[str, str | None], name: str, least: int = 1) -> int:
 
 
 def read_template(recipe: str, name: str) -> Any:
-    """A YAML file of a recipe, with its ``${placeholders}``."""
+    """A YAML template of a recipe, with its ``${placeholders}``."""
     return yaml.safe_load((RECIPES / recipe / name).read_text(encoding="utf-8"))
 
 
 def fill(template: Any, values: Mapping[str, Any]) -> Any:
-    """Put values for placeholders, wherever they stand in a document.
+    """Replace placeholders anywhere in a document by values.
 
-    A text that is one placeholder becomes the value with its type; where the value is ``None``,
-    its key or list entry is left out. The document is filled after it was read, so that no value
-    can change its shape.
+    A text that is a single placeholder becomes the value with its type. If the value is
+    ``None``, its key or list entry is removed. The parsed document is filled, so that no value
+    can change its structure.
 
     Raises:
         SweepError: a placeholder without a value.

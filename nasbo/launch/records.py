@@ -1,4 +1,4 @@
-"""What was launched where: a record per folder, on the machine that launched it."""
+"""Records of launches, one per folder, on the launching machine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Record:
         folder: of the sweep, a path or a URL.
         on: ``local``, ``slurm``, ``kuberay`` or the address of a Ray cluster.
         id: of the process or job there.
-        log: the file with the driver's words, if it is a file.
+        log: file with the driver's output, if any.
         time: of the launch.
     """
 
@@ -32,7 +32,7 @@ class Record:
 
 
 def state_folder() -> Path:
-    """``$NASBO_STATE``, else the folder where programs of this user keep their state."""
+    """``$NASBO_STATE``, else the user's state folder (XDG)."""
     own = os.environ.get("NASBO_STATE")
     if own:
         return Path(own)
@@ -44,7 +44,7 @@ def record_file(folder: str) -> Path:
 
 
 def save(record: Record) -> None:
-    """Remember a launch; a later one of the same folder takes its place."""
+    """Store a launch; it replaces an earlier one of the same folder."""
     file = record_file(record.folder)
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     partial = file.with_suffix(".partial")
@@ -53,7 +53,7 @@ def save(record: Record) -> None:
 
 
 def load(folder: str) -> Record | None:
-    """The last launch of a folder from this machine, if there was one."""
+    """The last launch of a folder from this machine, if any."""
     file = record_file(folder)
     try:
         return Record(**json.loads(file.read_text(encoding="utf-8")))
@@ -64,7 +64,7 @@ def load(folder: str) -> Record | None:
 
 
 def log_file(folder: str, is_remote: bool) -> Path:
-    """Where the words of a driver go: into the sweep's folder, or beside the records."""
+    """File of a driver's output: in the sweep's folder, or next to the records."""
     if not is_remote:
         return Path(folder) / "driver.log"
     return record_file(folder).with_suffix(".log")

@@ -1,4 +1,4 @@
-"""Values come in; a manifest that needs no sweep, such as a RayCluster that stays, is printed.
+"""Renderer of KubeRay manifests without a sweep, such as a permanent RayCluster.
 
 python -m nasbo.launch.render raycluster -v image=REGISTRY/nasbo:TAG | kubectl apply -f -
 """

@@ -1,4 +1,4 @@
-"""A sweep as a Slurm job: an order comes in, an sbatch command and its job go out."""
+"""Launcher for Slurm: a sweep as a batch job."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from nasbo.storage.location import is_url
 
 SCRIPT = RECIPES / "slurm" / "sweep.sbatch"
 ADDRESS = "NASBO_RAY_ADDRESS"
-"""The script puts the head's address for this word: it is known when the job runs."""
+"""Placeholder that the batch script replaces by the head's address, which is known only then."""
 COUNTS = {"nodes": 1, "cpus_per_node": 1, "signal_s": 0, "ray_port": 1}
-"""Values that are whole numbers, and the least of each; GPUs may have a kind, as in ``a100:4``."""
+"""Integer values with their minimum. GPUs are no such value: they may have
+a type, as in ``a100:4``."""
 _WAITING = ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "SUSPENDED")
 _RUNNING = ("RUNNING", "COMPLETING", "STAGE_OUT", "SIGNALING", "STOPPED")
 
@@ -53,7 +54,7 @@ class SlurmLauncher:
         return "running" if state in _RUNNING else state.lower()
 
     def stop(self, record: Record) -> None:
-        """A job that runs is told by its script, and not put back into the queue."""
+        """Signal the batch script of a running job, which prevents a requeue; cancel other jobs."""
         if self.state(record) == "running":
             run(["scancel", "--batch", "--signal=TERM", record.id])
         else:
@@ -72,7 +73,9 @@ class SlurmLauncher:
 
 
 def sbatch_words(order: Order) -> list[str]:
-    """The sbatch command: options from the recipe's values, the script, and what it runs."""
+    """The sbatch command: options from the recipe's values, the script,
+    and the script's command.
+    """
     values = order.values
     python = values.get("python") or sys.executable
     return [
@@ -106,7 +109,7 @@ def _exports(order: Order, python: str) -> list[str]:
 
 
 def _options(values: Mapping[str, str | None]) -> list[str]:
-    """One task per node with all of its share: Ray places the trials. Empty ones are left out."""
+    """Options for one task per node with all of its resources, as Ray places the trials."""
     for name, least in COUNTS.items():
         if values.get(name) is not None:
             count(values, name, least)

@@ -1,4 +1,4 @@
-"""What ``nasbo launch``, ``stop`` and ``logs`` do: a request or a folder comes in, words go out."""
+"""Actions of ``nasbo launch``, ``stop`` and ``logs``."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from nasbo.launch.records import Record
 from nasbo.storage.location import is_url
 
 RECIPES = ("slurm", "kuberay")
-"""Launchers with values of their own; on a Ray cluster there is only the name of Python."""
+"""Launchers with a recipe of their own; on a Ray cluster only the Python executable can be set."""
 
 NEAR = ("local", "slurm")
-"""Where the paths of this machine mean the same."""
+"""Launchers that share this machine's paths."""
 
 
 def launch(request: Request, on: str, is_dry: bool, tell: Tell) -> None:
-    """Put a sweep on a cluster, or say how; one whose folder has a journal is resumed.
+    """Launch a sweep, or print how; a folder with a journal is resumed.
 
     Raises:
         NasboError: the sweep, the recipe's values or the cluster cannot be used.
@@ -48,7 +48,7 @@ def launch(request: Request, on: str, is_dry: bool, tell: Tell) -> None:
 
 
 def _is_running(record: Record) -> bool:
-    """Whether an earlier launch is alive; of a cluster that is gone, nothing is."""
+    """Whether an earlier launch is alive; false if its cluster is gone."""
     try:
         return choose(record.on).state(record) in RUNNING
     except SweepError:
@@ -56,7 +56,7 @@ def _is_running(record: Record) -> bool:
 
 
 def values_of(on: str, file: Path | None, pairs: Sequence[str]) -> dict[str, str | None]:
-    """The values of the recipe behind a launcher."""
+    """Values of a launcher's recipe."""
     if on in RECIPES:
         return read_values(on, file, pairs)
     return read_values("hosts", file, pairs) if on != "local" else _no_values(file, pairs)
@@ -69,7 +69,7 @@ def _no_values(file: Path | None, pairs: Sequence[str]) -> dict[str, str | None]
 
 
 def stop(folder: str, on: str | None, tell: Tell) -> None:
-    """Stop a sweep cleanly and wait until it has ended; it can be resumed.
+    """Stop a sweep cleanly and wait for its end; it can be resumed.
 
     Raises:
         SweepError: nothing runs, or it does not end.
@@ -85,20 +85,20 @@ def stop(folder: str, on: str | None, tell: Tell) -> None:
 
 
 def logs(folder: str, on: str | None, follow: bool, write: Tell) -> None:
-    """Hand over what a sweep's driver has printed."""
+    """Pass the output of a sweep's driver to ``write``."""
     launcher, record = _find(full_name(folder), on)
     launcher.logs(record, follow, write)
 
 
 def full_name(folder: str) -> str:
-    """A folder as launches know it."""
+    """A folder's URL or absolute path, as in records of launches."""
     return folder.rstrip("/") if is_url(folder) else str(Path(folder).expanduser().resolve())
 
 
 def _find(folder: str, on: str | None) -> tuple[Launcher, Record]:
-    """The launch of a folder: by the record of this machine, or where ``on`` says.
+    """The launch of a folder: from the record of this machine, or from ``on``.
 
-    One that was launched from here and has ended may have been resumed by hand since.
+    If the recorded launch has ended, the sweep may have been resumed by hand since.
     """
     record = records.load(folder)
     if record is not None and on not in (None, record.on):
@@ -119,7 +119,9 @@ def _find(folder: str, on: str | None) -> tuple[Launcher, Record]:
 
 
 def _running_at(launcher: str, folder: str) -> Record | None:
-    """What runs somewhere now; where nobody answers, nothing that is known."""
+    """The running launch of a folder, or ``None`` if there is none or the
+    launcher cannot be reached.
+    """
     try:
         found = choose(launcher).find(folder)
     except SweepError:

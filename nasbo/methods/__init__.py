@@ -1,4 +1,4 @@
-"""Ways to choose the next configs, behind one seam: ``make_method``."""
+"""Search methods, built by name with ``make_method``."""
 
 from nasbo.methods.base import Method, Suggestion, Task, design_size
 from nasbo.methods.registry import METHODS, make_method

@@ -1,4 +1,4 @@
-"""Add-Tree: one GP with a kernel per vertex of the tree, EI or UCB."""
+"""Add-Tree Bayesian optimisation: one GP with a kernel per vertex of the tree, EI or UCB."""
 
 from __future__ import annotations
 
@@ -39,23 +39,23 @@ ACQUISITIONS = ("ei", "ucb")
 N_UNIFORM = 96
 N_AROUND = 16
 N_COMBINED = 400
-"""So many combinations of the vertices' rows are tried before a path is given up."""
+"""Combinations of the vertices' rows that are tried before a path is given up."""
 N_ALLOWED = 64
 N_DRAWS = 2_000
-"""So many configs are drawn for ``N_ALLOWED`` inside the limits."""
+"""Number of draws in search of ``N_ALLOWED`` configs inside the limits."""
 
 
 class AddTree(SurrogateMethod):
     """Bayesian optimisation with the Add-Tree covariance (Ma and Blaschko, AISTATS 2020).
 
-    With ``ei``, log-EI is maximised over the whole paths. With ``ucb`` this is algorithm 2: mean +
-    sqrt(beta_t) sd is maximised at each vertex by itself, and the path with the largest sum wins.
-    beta_t = 0.2 d log(2 t), where t counts the results and d is the dimension of the space in which
-    the bound is maximised: the parameters of the vertex, at least 1. The best path is found by
-    going through the tree from its leaves, so the number of subspaces does not matter. Further
-    configs of a batch take the earlier ones as pending. EI is the default: the vertices' bounds,
-    summed up, count what the vertices of a path cannot tell apart several times, and on Jenatton's
-    function that holds the search in one leaf.
+    With ``ei``, log-EI is maximised over whole paths. With ``ucb`` this is algorithm 2: mean +
+    sqrt(beta_t) sd is maximised at each vertex separately, and the path with the largest sum is
+    chosen. beta_t = 0.2 d log(2 t), where t is the number of results and d the number of parameters
+    of the vertex, at least 1. The best path is found by dynamic programming from the leaves, so its
+    cost does not depend on the number of subspaces. The earlier configs of a batch are pending for
+    the later ones. EI is the default: a sum of the vertices' bounds counts the same uncertainty
+    several times where vertices of a path cannot be told apart, and on Jenatton's function that
+    keeps the search in one leaf.
 
     Args:
         space: what to search.
@@ -95,14 +95,18 @@ class AddTree(SurrogateMethod):
 
 @dataclass(frozen=True)
 class _Vertex:
-    """Rows of a vertex' parameters, shape (k, n_coordinates), best first, and their bounds (k,)."""
+    """Rows of a vertex' own parameters, shape (k, n_coordinates), best
+    first, and their bounds (k,).
+    """
 
     x: Array
     scores: Array
 
 
 class VertexBounds(dict[Key, _Vertex]):
-    """The largest upper confidence bound of each vertex (lines 3 to 5 of algorithm 2)."""
+    """Maximised upper confidence bound of each vertex (lines 3 to 5 of
+    algorithm 2), computed lazily.
+    """
 
     def __init__(self, model: AddTreeGP, data: Data, rng: Generator) -> None:
         super().__init__()
@@ -132,7 +136,9 @@ class VertexBounds(dict[Key, _Vertex]):
         return _Vertex(pool.x[different], pool.scores[different])
 
     def allowed(self, subspace: Subspace) -> _Vertex:
-        """Whole rows of a subspace inside the limits, best sum first; none without limits."""
+        """Rows of a subspace inside the limits, largest sum of bounds
+        first; empty without limits.
+        """
         rows = self._draw_allowed(subspace)
         scores = np.zeros(len(rows))
         for key, columns in subspace.path.items():
@@ -142,7 +148,7 @@ class VertexBounds(dict[Key, _Vertex]):
         return _Vertex(rows[order], scores[order])
 
     def _draw_allowed(self, subspace: Subspace) -> Array:
-        """Rows inside the limits: around the subspace's best ones first, then uniform ones."""
+        """Rows inside the limits: first around the subspace's best configs, then uniform ones."""
         allows, rows = self._seen.allows, []
         if allows is not None:
             best = self._best(lambda home: home.index == subspace.index)
@@ -154,7 +160,7 @@ class VertexBounds(dict[Key, _Vertex]):
         return np.array(rows).reshape(len(rows), subspace.n_free)
 
     def _best(self, has: Callable[[Subspace], bool]) -> list[int]:
-        """Indices of the best three configs of such subspaces."""
+        """Indices of the three best configs of such subspaces."""
         order = np.argsort(-self._seen.scores, kind="stable")
         return [int(at) for at in order if has(self._seen.subspaces[at])][:3]
 
@@ -168,7 +174,7 @@ def best_path(bounds: VertexBounds, is_taken: IsTaken, rng: Generator) -> Found 
 
 
 def _best_config(bounds: VertexBounds, subspace: Subspace, is_taken: IsTaken) -> Found | None:
-    """The untried config of a path with the largest sum, as far as it can be found."""
+    """The untried config of a path with the largest sum of bounds, among the tried combinations."""
     combined = itertools.islice(_configs(bounds, subspace), N_COMBINED)
     first, score = next(combined)
     if not is_taken(subspace, first):
@@ -206,7 +212,7 @@ def _configs(bounds: VertexBounds, subspace: Subspace) -> Iterator[tuple[Array, 
 
 
 def _candidate_subspaces(bounds: VertexBounds, rng: Generator) -> list[Subspace]:
-    """All subspaces, or the best one with its neighbours where there are too many to list."""
+    """All subspaces, or the best one and its neighbours if there are too many to list."""
     space = bounds.model.space
     if space.n_subspaces <= MAX_VISITED_SUBSPACES:
         return list(space.subspaces())

@@ -19,7 +19,7 @@ from nasbo.surrogates.structured import StructuredGP
 
 
 def unit_maps(surrogate: StructuredGP) -> list[AttentionMap]:
-    """A map per type of units, that with most of them first."""
+    """A map per type of units, the largest type first."""
     kernels = [kernel for kernel in surrogate.kernels if isinstance(kernel, SharedUnits)]
     kernels.sort(key=lambda kernel: -len(kernel.members))
     layout = surrogate.layout
@@ -35,7 +35,7 @@ def unit_maps(surrogate: StructuredGP) -> list[AttentionMap]:
 
 
 def token_maps(surrogate: AttentionGP, history: View) -> list[AttentionMap]:
-    """A map for each of the ``MAX_MAPS`` best subspaces, that of the best one first."""
+    """A map for each of the ``MAX_MAPS`` best subspaces, the best one first."""
     maps = []
     for trial in history.best_per_subspace()[:MAX_MAPS]:
         subspace = history.subspace(trial)
@@ -47,6 +47,6 @@ def token_maps(surrogate: AttentionGP, history: View) -> list[AttentionMap]:
 
 
 def _unit_label(unit: Unit) -> str:
-    """``nums_block[2]``, or the branch ``kernel=rbf``; parameters under nothing are at the top."""
+    """Label of a unit: ``nums_block[2]``, the branch ``kernel=rbf``, or ``top`` for the root."""
     entry = f"[{unit.index}]" if unit.index else ""
     return unit.branch.replace("[]", entry, 1) or "top"

@@ -1,4 +1,4 @@
-"""AttnBO: one GP over all subspaces, log-EI in each of them."""
+"""AttnBO: one GP over all subspaces, with log-EI maximised in each of them."""
 
 from __future__ import annotations
 
@@ -35,50 +35,53 @@ ATTENTION = ("on", "off")
 PLACES = ("equal", "promise")
 CURVES = ("last", "joint")
 PATIENCE = 4
-"""With ``places="promise"``, a subspace is owed a place that had none of the last ``PATIENCE *
-n_subspaces`` trials: as many as four rounds of one config per subspace have."""
+"""With ``places="promise"``, a subspace that had none of the last ``PATIENCE * n_subspaces`` trials
+is guaranteed one. This is as many trials as four rounds of one config per subspace."""
 DOUBT = 0.5
-"""How often a model that expects no improvement is doubted. This and the next were chosen on the
-tuning half of the benchmark and on instances of `share` and `noshare` with other seeds."""
+"""Probability of exploring with an inflated standard deviation once no config promises an
+improvement. This and ``WIDER`` were chosen on the tuning half of the benchmark and on instances of
+`share` and `noshare` with other seeds."""
 WIDER = (2.0, 4.0, 8.0, 16.0)
-"""Doubt: standard deviations are so many times larger, as little as lets a config promise much."""
+"""Inflation factors of the standard deviation, tried in order until some config's
+log-EI reaches ``NOTHING``."""
 N_PROMISING = 4
 MAX_EXPLAINED_ROWS_PAPER = 48
-"""The deep kernel is trained on so many rows for a picture: it should not take minutes."""
+"""Rows that the deep kernel is trained on for an attention map, so that
+it does not take minutes."""
 N_STARTS, FULL_STARTS, MIN_STARTS = 96, 16, 12
-"""Uniform starts in each of up to ``FULL_STARTS`` subspaces; fewer where there are more of them."""
+"""Uniform starts per subspace, for up to ``FULL_STARTS`` subspaces; fewer where there are more."""
 
 
 class AttnBO(SurrogateMethod):
     """Attention-based Bayesian optimisation over conditional spaces.
 
-    One GP over all subspaces; log-EI is maximised in each of them (or in sampled ones, where there
-    are too many), and the best config of each subspace is suggested, best first. With few results
-    a GP is sure of the wrong thing now and then: where it is sure that nothing is left to gain,
-    half of the batches, at random, go where most would be to gain if it were less sure, by as
-    little as it takes.
+    One GP models all subspaces. log-EI is maximised in each of them (or in a sample, where there
+    are many), and the best config of each subspace is suggested, best first. A GP with few results
+    can be overconfident. So if no config of a batch promises an improvement, then with probability
+    ``DOUBT`` the batch is chosen again under inflated standard deviations, by the smallest factor
+    of ``WIDER`` under which some config does.
 
     Args:
         space: what to search.
         seed: of all random numbers.
-        preset: ``default`` is a sum of structured kernels, with attention between units;
-            ``paper`` is the attention deep-kernel GP of the AttnBO paper, appendix B.1.
-        learning_rate: of the paper preset's training: 0.001 (appendix B.1.3) if not given;
-            section 5 of the paper has 0.01.
+        preset: ``default`` is a sum of structured kernels, with attention between units; ``paper``
+            is the attention deep-kernel GP of the AttnBO paper, appendix B.1.
+        learning_rate: of the paper preset's training: 0.001 (appendix B.1.3) if not given; section
+            5 of the paper has 0.01.
         embedding: of the paper preset's tokens, ``structure`` or ``none`` (appendix E).
         pooling: over the paper preset's tokens, ``mean`` or ``token`` (appendix E).
         attention: of the default preset. ``on``: units (the parameters under one parent value,
-            blocks of a network) attend to the others of their type; ``off``: each to itself
+            blocks of a network) attend to the others of their type; ``off``: each attends to itself
             alone, with the priors of units that have no others.
         acquisition: ``auto`` (log-EI) or a name of ``nasbo.acquisition.ACQUISITIONS``.
-        places: of a batch. ``equal``: one for each subspace, best first; ``promise``: one after the
-            other to the most promising subspace, but a subspace that has had none for long
-            (``PATIENCE``) gets one.
+        places: how a batch is divided. ``equal``: one config per subspace, best first; ``promise``:
+            one config after the other from the most promising subspace, and one from each subspace
+            that has had none for long (``PATIENCE``).
         curves: of the default preset, with rungs: what is learned from configs that were trained in
-            part. ``last``: each one's last value, as if it were its score; ``joint``: a model of
+            part. ``last``: the last value of each, as if it were its score; ``joint``: a model of
             learning curves, on the values of all rungs.
-        max_rows: of the default preset: on how many results predictions rest at most; the time of
-            a decision grows with its cube.
+        max_rows: of the default preset: maximum number of results that the posterior is conditioned
+            on; the time of a decision grows with its cube.
     """
 
     def __init__(
@@ -165,13 +168,15 @@ class AttnBO(SurrogateMethod):
         return found, info | {"reason": reason}
 
     def _is_doubted(self, found: list[Found], task: Task) -> bool:
-        """Half of the times that no config of a batch promises anything."""
+        """Whether to explore: true with probability ``DOUBT`` if no config
+        promises an improvement.
+        """
         is_sated = bool(found) and all(one.score < NOTHING for one in found)
         return self.preset != "paper" and is_sated and task.rng.random() < DOUBT
 
 
 def _starved(space: Space, suggested: list[Trial]) -> list[int]:
-    """Numbers of the subspaces that none of the last trials belongs to, once there are so many."""
+    """Indices of the subspaces without any of the last trials, once there are enough trials."""
     n_trials = PATIENCE * space.n_subspaces
     if len(suggested) < n_trials:
         return []
@@ -180,11 +185,11 @@ def _starved(space: Space, suggested: list[Trial]) -> list[int]:
 
 
 def _width(space: Space) -> float:
-    """By which factor standard deviations count: sqrt(d / 3) in d > 3 free parameters.
+    """Inflation factor of standard deviations: sqrt(d / 3) for d > 3 free parameters, else 1.
 
-    EI looks one result ahead and stays near the best so far, where a large space is best learned
-    about elsewhere. Chosen on the tuning halves of the noisy and the full suite among 1, 2, 4,
-    sqrt(d / 3), and a factor that follows the error of leave-one-out predictions.
+    EI looks one result ahead and stays near the incumbent; a large space needs more exploration.
+    Chosen on the tuning halves of the noisy and the full suite among 1, 2, 4, sqrt(d / 3), and a
+    factor that follows the error of leave-one-out predictions.
     """
     return math.sqrt(largeness(space))
 
@@ -217,7 +222,7 @@ def _learning_rate(value: float | None, preset: str) -> float:
 
 
 def _switch(value: str | bool) -> str:
-    """YAML reads on and off as booleans."""
+    """The option as text: YAML reads on and off as booleans."""
     return ("on" if value else "off") if isinstance(value, bool) else value
 
 

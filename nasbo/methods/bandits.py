@@ -30,10 +30,10 @@ Array = NDArray[np.float64]
 MOVES = 12
 """Moves of the slice sampler from the MAP estimate."""
 DRAWN_NOISE = (-8.0, 3.0)
-"""Prior of the log noise variance: draws under the wider one of MAP fits would take arms of few
-results for nothing but noise."""
+"""Prior of the log noise variance, narrower than that of MAP fits: draws under the wider prior
+would explain the few results of an arm as pure noise."""
 N_UNSEEN = 8
-"""Subspaces without results that take part where there are too many to visit all."""
+"""Subspaces without results that are added where there are too many to visit all."""
 STARTS = Starts(uniform=48, around_own_best=12, around_best=24, projected=2)
 
 
@@ -42,9 +42,9 @@ class BanditsBO(SurrogateMethod):
 
     Each subspace is an arm with a GP of its own (Matérn-5/2) whose hyperparameters are drawn by
     slice sampling. A function is drawn from the posterior of every arm; the arm whose function has
-    the largest maximum is pulled at that maximum. A batch draws anew for each of its configs, with
-    the earlier ones and all running ones as pending. The noise is drawn, too: it is no estimate
-    that trials could be ranked by.
+    largest maximum is pulled at that maximum. Functions are drawn anew for each config of a batch,
+    with the earlier ones and all running configs as pending. Noise is a draw, too, so trials are
+    not ranked by it.
     """
 
     finds_noise = False
@@ -73,7 +73,7 @@ class BanditsBO(SurrogateMethod):
         return max(found, key=lambda one: one.score, default=None)
 
     def _arms(self, data: Data, rng: Generator) -> list[Subspace]:
-        """All subspaces, or those with results and a few others where there are too many."""
+        """All subspaces, or those with results and a few others if there are too many."""
         if self.space.n_subspaces <= MAX_VISITED_SUBSPACES:
             return list(self.space.subspaces())
         order = np.argsort(-data.scores, kind="stable")[:MAX_VISITED_SUBSPACES]
@@ -85,7 +85,9 @@ class BanditsBO(SurrogateMethod):
 def learn_by_slices(
     model: SubspaceGP, subspaces: list[Subspace], x: list[Array], z: Tensor, rng: Generator
 ) -> None:
-    """Learn with hyperparameters drawn from their posterior, from the MAP estimate on."""
+    """Condition a GP with hyperparameters drawn by slice sampling that
+    starts at the MAP estimate.
+    """
     model.priors.means[model.noise], model.priors.sds[model.noise] = DRAWN_NOISE
     model.learn(subspaces, x, z)
     marginal = model.marginal(subspaces, x, z)

@@ -1,4 +1,4 @@
-"""Method base class: initial design, fallback and no repeats."""
+"""Base class of methods: initial design, fallbacks, and no repeated configs."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ logger = logging.getLogger(__name__)
 
 DESIGN_PER_SUBSPACE = 2
 MAX_DESIGN_SUBSPACES = 16
-"""Up to here each subspace gets its two design configs."""
+"""Up to this number of subspaces each one gets ``DESIGN_PER_SUBSPACE`` design configs."""
 MANY_SUBSPACES_DESIGN = 24
-"""Size of the design beyond that: one config each in subspaces drawn at random."""
+"""Size of the design for more subspaces: one config in each of a random sample of subspaces."""
 NO_SURROGATE = "the method has no surrogate of all results"
 _DRAWS = 100
 _ENUMERABLE = 20_000
 _FEW = 16
-"""Subspaces that are gone through one by one for a last config inside the limits."""
+"""Subspaces that are searched for a last untried config if there are limits."""
 
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A config to try, where it came from, and what the method thought of it.
+    """A config to try, its source, and what the method predicted for it.
 
     ``propose`` gives predictions (``PREDICTION``) and estimates (``ESTIMATES``) as scores; the
-    journal has them as values of the metric. ``expects_nothing`` in the info says that the method
-    sees no improvement there.
+    journal holds them as values of the metric. ``expects_nothing`` in ``info`` means that the
+    method expects no improvement from the config.
     """
 
     config: Config
@@ -54,20 +54,21 @@ class Suggestion:
 
 @dataclass(frozen=True)
 class Task:
-    """What a method is given to propose from.
+    """Input of ``Method.propose``.
 
     Attributes:
         rows: (trial, score) in the order of the trial numbers, larger scores are better.
-        pending: configs without a score: those that run, and those that failed in a way that
-            says nothing of them but that they were tried.
-        taken: configs that are not wanted: all that were suggested or observed, and those outside
-            the limits of the search.
+        pending: configs without a score: running ones, and failed ones of which nothing is known
+            but that they were tried.
+        taken: configs that must not be proposed: all that were suggested or observed, and those
+            outside the limits of the search.
         n: how many configs are wanted.
-        rng: random numbers of this suggestion; a function of the seed and the count so far.
-        torch_seed: the same for torch.
-        suggested: all trials of the search itself, however they ended, in the order of their
+        rng: random numbers of this call; they depend on the seed and the number of configs
+            suggested.
+        torch_seed: seed of the same call for torch.
+        suggested: all trials that the search suggested, in any state, in the order of their
             numbers.
-        curves: how far the rows were trained, and what they had before; ``None`` without rungs.
+        curves: step and earlier values of each row; ``None`` without rungs.
     """
 
     space: Space
@@ -82,12 +83,12 @@ class Task:
 
     @classmethod
     def empty(cls, space: Space, seed: int) -> Task:
-        """A task without results: what a method needs to make its surrogate."""
+        """A task without results, from which a method can make an unfitted surrogate."""
         return cls(space, [], [], Excluded(), 1, np.random.default_rng(seed), seed)
 
     @cached_property
     def data(self) -> Data:
-        """The rows as surrogates take them, with the limits as they ask for them."""
+        """The rows and limits in the form that surrogates take."""
         allows = self.taken.allows
         inside = None if allows is None else lambda subspace, x: allows(subspace.decode(x))
         data = Data.of_trials(self.space, self.rows, inside)
@@ -95,21 +96,21 @@ class Task:
 
     @cached_property
     def running(self) -> tuple[list[Subspace], list[NDArray[np.float64]]]:
-        """The pending configs: their subspaces, and their rows in the unit cube."""
+        """Subspaces of the pending configs, and their rows in the unit cube."""
         rows = [self.space.encode(config) for config in self.pending]
         return [subspace for subspace, _ in rows], [x for _, x in rows]
 
 
 class Method(ABC):
-    """A way to choose configs. A subclass writes ``propose``; this class does the rest.
+    """Base class of search methods. A subclass implements ``propose``.
 
     A method keeps nothing that it cannot rebuild from the history.
 
     Attributes:
         limits: whether a config may be suggested at all; ``None`` where all may.
-        is_quick: decides in an instant: it may run in the middle of Tune's event loop, and needs
-            no process of its own.
-        has_attention: whether ``explain`` can have attention maps.
+        is_quick: whether it decides in an instant, so that it may run inside Tune's event loop
+            without a process of its own.
+        has_attention: whether ``explain`` can return attention maps.
     """
 
     limits: Callable[[Config], bool] | None = None
@@ -122,21 +123,23 @@ class Method(ABC):
 
     @abstractmethod
     def propose(self, task: Task) -> list[Suggestion]:
-        """The method's own suggestions, best first; called with at least two rows."""
+        """The method's own suggestions, best first. It is called with at least two rows."""
 
     def explain(self, history: View) -> Explanation:
-        """What the method's model has learned from a history; empty, with a reason, without one."""
+        """What the method's model has learned from a history; without a
+        model, the reason for that.
+        """
         return Explanation(NO_SURROGATE)
 
     def why(self, history: View, trial: Trial) -> Why:
-        """What the method's model says about a trial; empty, with a reason, without a model."""
+        """What the method's model predicts for a trial; without a model, the reason for that."""
         return Why(trial, NO_SURROGATE)
 
     def suggest(self, history: History, n: int) -> list[Suggestion]:
-        """The next ``n`` configs: what is left of the initial design, then the method's own.
+        """The next ``n`` configs: first the rest of the initial design, then the method's own.
 
-        Regions in which every config fails are left out, but for a probe now and then. Fewer
-        configs come back only when the space has no untried config left inside the limits.
+        Regions in which every config fails are left out, except for occasional probes. Fewer than
+        ``n`` configs are returned only when the space has no untried config left inside the limits.
         """
         rng = np.random.default_rng([self.seed, history.n_suggested])
         regions = failing_regions(history)
@@ -170,7 +173,7 @@ class Method(ABC):
     def _probes(
         self, history: History, regions: list[Region], n: int, rng: Generator
     ) -> list[Suggestion]:
-        """A config of each failing region that is due, at most ``n``: it may work by now."""
+        """A config of each failing region that is due for a probe, at most ``n``."""
         taken = Excluded(history.keys, self.limits)
         due = [region for region in regions if region.next_probe <= len(history.rounds)]
         probes = []
@@ -183,7 +186,9 @@ class Method(ABC):
         return probes
 
     def _try_to_propose(self, task: Task) -> tuple[list[Suggestion], str]:
-        """A method that fails must not stop a search: the failure is logged and counted."""
+        """Call ``propose``. A failure must not stop the search: it is logged
+        and returned as a reason.
+        """
         try:
             return self.propose(task), "the method proposed too few untried configs"
         except Exception as error:
@@ -203,7 +208,7 @@ class Method(ABC):
                 break
             config, info = draw(subspace, taken, rng), {}
             if config is None and taken.allows is not None:
-                # The subspace has nothing inside the limits: its turn goes to another one.
+                # No config of the subspace is inside the limits: take one from anywhere.
                 config, info = draw_anywhere(self.space, taken, rng), {"instead_of": subspace.index}
             if config is not None:
                 taken.add(config)
@@ -213,13 +218,13 @@ class Method(ABC):
     def _fill(
         self, n: int, taken: Excluded, rng: Generator, source: Source, reason: str
     ) -> list[Suggestion]:
-        """Uniform configs, for whatever the method itself could not give."""
+        """Uniform untried configs, where the design or the method itself gave too few."""
         drawn = islice(draw_untried(self.space, taken, rng), max(n, 0))
         return [Suggestion(c, source, {"reason": reason} if reason else {}) for c in drawn]
 
 
 def _in_metric_units(info: dict[str, Any], history: History) -> dict[str, Any]:
-    """What a method thought of configs, with its predictions as values instead of scores."""
+    """The info of a suggestion with its predictions as values of the metric instead of scores."""
     if trials := info.get(ESTIMATES, {}).get("trials"):
         means = {number: [history.score(mean), sd] for number, (mean, sd) in trials.items()}
         info = info | {ESTIMATES: info[ESTIMATES] | {"trials": means}}
@@ -258,7 +263,7 @@ def draw(
     rng: Generator,
     is_wanted: Callable[[Subspace, Config], bool] = lambda subspace, config: True,
 ) -> Config | None:
-    """A uniform untried config of a subspace; ``None`` when there is none left."""
+    """A uniform untried config of a subspace; ``None`` if none is found."""
     for _ in range(taken.n_draws(_DRAWS)):
         config = subspace.sample_config(rng)
         if config not in taken and is_wanted(subspace, config):
@@ -271,7 +276,7 @@ def draw(
 
 
 def draw_anywhere(space: Space, taken: Excluded, rng: Generator) -> Config | None:
-    """A config, uniform over subspaces, then inside; ``None`` when all have been tried."""
+    """An untried config: a uniform subspace, then uniform inside; ``None`` if none is found."""
     usual = _DRAWS if space.is_listable else 50 * _DRAWS
     for _ in range(taken.n_draws(usual, is_everywhere=True)):
         config = space.sample(rng)
@@ -287,14 +292,14 @@ def draw_anywhere(space: Space, taken: Excluded, rng: Generator) -> Config | Non
 
 
 def draw_untried(space: Space, taken: Excluded, rng: Generator) -> Iterator[Config]:
-    """Configs as ``draw_anywhere`` has them, each of which is taken from then on."""
+    """Configs from ``draw_anywhere``; each is added to ``taken``."""
     while (config := draw_anywhere(space, taken, rng)) is not None:
         taken.add(config)
         yield config
 
 
 def open_design(space: Space, counts: Counter[int]) -> list[Subspace]:
-    """Subspaces that still need design configs, each once per config, in turns."""
+    """The subspace of each design config that is still missing, in turns over the subspaces."""
     subspaces = list(space.subspaces())
     return [
         subspace
@@ -305,7 +310,7 @@ def open_design(space: Space, counts: Counter[int]) -> list[Subspace]:
 
 
 def _fresh(proposed: Iterable[Suggestion], taken: Excluded) -> Iterator[Suggestion]:
-    """Those with untried configs, each of which is taken from then on."""
+    """The suggestions of untried configs; each config is added to ``taken``."""
     for suggestion in proposed:
         if suggestion.config not in taken:
             taken.add(suggestion.config)

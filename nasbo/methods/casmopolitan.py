@@ -1,4 +1,4 @@
-"""CASMOPOLITAN: a local search in trust regions with global restarts."""
+"""CASMOPOLITAN: local search in trust regions, with global restarts."""
 
 from __future__ import annotations
 
@@ -34,26 +34,27 @@ N_CLIMBS = 3
 N_CLIMBED_SUBSPACES = 3
 N_RESTART = 256
 N_LAST = 2048
-"""So many configs are drawn in a region before it is said that it has no untried one."""
+"""Draws in a region before it counts as having no untried config."""
 LOWEST = -3.0
-"""Scores that enter the model of a run from other ones are raised to this, standardised."""
+"""Lower clip of standardised scores of other runs when a run's model is conditioned on them."""
 MIN_BESTS = 3
-"""Ended runs that it takes to learn the global GP's hyperparameters; before, the prior's serve."""
+"""Number of ended runs from which the global GP's hyperparameters are fitted; before that
+they are the prior means."""
 
 
 class Casmopolitan(Method):
     """CASMOPOLITAN (Wan et al., ICML 2021), extended to trees.
 
-    A GP with the mixed kernel learns from the present run; log-EI is maximised near its best
-    config, in a Hamming ball of choices and a box of numbers, by taking turns between one-change
-    neighbours and gradient ascent. Integers are numbers that snap to their levels. The region
-    grows after successes, shrinks after failures, and when it is too small, or nothing untried is
-    left inside, a new run begins, where a global GP over the best configs of the ended runs has its
-    largest UCB. All of that is rebuilt from the history. On a tree the region goes over the active
-    parameters (see ``TrustRegion``).
+    A GP with the mixed kernel is fitted to the present run. log-EI is maximised near the run's best
+    config, in a Hamming ball of choices and a box of numbers, by alternating between one-change
+    neighbours and gradient ascent. Integers are numbers that are rounded to their levels. The
+    region grows after successes and shrinks after failures. When it is too small, or contains no
+    untried config, a new run starts at the config of largest UCB under a global GP over the best
+    configs of the ended runs. All of this is rebuilt from the history. On a tree the region spans
+    the active parameters (see ``TrustRegion``).
 
     Departures from the authors' code: log-EI instead of augmented EI, standardised scores instead
-    of a copula, and a region of choices ends below one change instead of at one.
+    of a copula, and the radius of the choices ends below one change instead of at one.
 
     Args:
         space: what to search.
@@ -84,13 +85,13 @@ class Casmopolitan(Method):
         return chosen
 
     def _suggestions(self, task: Task, is_taken: Avoided) -> Iterator[Suggestion]:
-        """Configs of the present run, as many as its region has, then those of the next ones."""
+        """Configs of the present run until its region has no more, then those of the next runs."""
         owners = [trial.info.get("run") for trial, _ in task.rows]
         runs = replay([score for _, score in task.rows], self.rules, owners)
         seen = task.data.take(runs[-1].rows)
         if len(seen):
             yield from self._of_run(runs, seen, task, is_taken)
-            # Nothing untried is left in the region: the next run begins, and says so in its info.
+            # The region has no untried config left: the next run begins, which its info notes.
             runs.append(begin(self.rules))
         while (centre := self._restart(runs, task, is_taken)) is not None:
             info: dict[str, float] = {"run": len(runs) - 1}
@@ -102,7 +103,7 @@ class Casmopolitan(Method):
     def _of_run(
         self, runs: Sequence[Run], seen: Data, task: Task, is_taken: Avoided
     ) -> Iterator[Suggestion]:
-        """Configs inside the region of the present run: the first are drawn, the next of log-EI."""
+        """Configs inside the region of the present run: random ones at first, then by log-EI."""
         best = int(np.argmax(seen.scores))
         home, size = seen.subspaces[best], (runs[-1].length, runs[-1].radius)
         centre = home.decode(seen.x[best])
@@ -122,10 +123,10 @@ class Casmopolitan(Method):
 
         for found in one_by_one(model, is_taken, best_under):
             yield describe(improvement, model, found, info | estimates)
-            estimates = {}  # the first suggestion alone carries them
+            estimates = {}  # only the first suggestion carries the estimates
 
     def _restart(self, runs: Sequence[Run], task: Task, is_taken: Avoided) -> Config | None:
-        """The untried config of the largest UCB under the global GP; ``None`` without any."""
+        """The untried config of largest UCB under the global GP; ``None`` if there is none."""
         model = self._global_model(runs, task.data)
         rows = [self.space.encode(self.space.sample(task.rng)) for _ in range(N_RESTART)]
         rows = [row for row in rows if not is_taken(*row)]
@@ -142,7 +143,7 @@ class Casmopolitan(Method):
         return subspace.decode(x)
 
     def _global_model(self, runs: Sequence[Run], observations: Data) -> MixedGP:
-        """A GP over the best config of every run that has ended."""
+        """A GP over the best configs of the ended runs."""
         y = observations.scores
         bests = [max(run.rows, key=lambda at: float(y[at])) for run in runs[:-1] if run.rows]
         z = torch.from_numpy((y[bests] - y.mean()) / max(float(y.std()), 1e-12))
@@ -155,9 +156,11 @@ class Casmopolitan(Method):
 
 
 def _given_all(model: MixedGP, task: Task) -> MixedGP:
-    """The model of a run, with its hyperparameters and scale, given the results of all runs.
+    """The model of a run, with its hyperparameters and scale, conditioned on
+    the results of all runs.
 
-    Very bad ones are raised: they would bend a model whose run has not seen such.
+    Scores are clipped from below at ``LOWEST``: worse ones would distort a model whose run
+    has not seen any like them.
     """
     data, whole = task.data, copy.copy(model)
     z = (data.scores - model.scale.mean) / model.scale.sd
@@ -177,7 +180,7 @@ def _drawn(
 
 
 def _search(score: Score, region: TrustRegion, task: Task, is_taken: IsTaken) -> Found | None:
-    """The untried config of the largest score in the region; ``None`` where none is left."""
+    """The untried config of the largest score in the region; ``None`` if there is none."""
     pools = _candidates(region, task, N_SAMPLES)
     scores = score_rows(score, pools)
     tops = sorted(range(len(pools)), key=lambda at: -float(scores[at].max()))[:N_CLIMBED_SUBSPACES]
@@ -192,7 +195,7 @@ def _search(score: Score, region: TrustRegion, task: Task, is_taken: IsTaken) ->
         one = pool.best_untaken(is_taken)
         found += [Found(subspace, *one)] if one is not None else []
     best = max(found, key=SCORE, default=None) or _best_untried(pools, scores, is_taken)
-    if best is None:  # hardly anything is left, or little is inside the limits: look closely
+    if best is None:  # few configs are left or inside the limits: draw more
         pools = _candidates(region, task, N_LAST)
         best = _best_untried(pools, score_rows(score, pools), is_taken)
     return best
@@ -209,7 +212,7 @@ def _best_untried(pools: Rows, scores: Sequence[Array], is_taken: IsTaken) -> Fo
 
 
 def _candidates(region: TrustRegion, task: Task, n: int) -> Rows:
-    """Different rows inside the region by subspace: drawn ones, and structural neighbours."""
+    """Distinct rows inside the region, by subspace: random ones, and structural neighbours."""
     space = region.space
     if space.n_subspaces == 1:
         return [(region.subspace, np.unique(region.rows(n, task.rng), axis=0))]

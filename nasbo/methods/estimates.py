@@ -1,4 +1,4 @@
-"""Estimates of the noise-free scores of tried configs, where a surrogate has found noise."""
+"""Posterior estimates of the noise-free scores of tried configs."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from nasbo.surrogates.base import ExactGP, Surrogate, batches_of
 from nasbo.surrogates.independent import IndependentGPs
 
 MIN_NOISE = 1e-3
-"""A noise below this part of the variance of the scores is none: ranks are those of the values."""
+"""Noise variance, relative to that of the scores, below which trials are ranked by their values."""
 N_ESTIMATED = 32
-"""So many of the best trials are journaled with each decision: a bound, whatever their number."""
+"""Maximum number of trials whose estimates are journaled with each decision."""
 
 
 def estimate_tried(surrogate: Surrogate, task: Task) -> dict[str, Any]:
-    """What a decision says of the configs that were tried: a part of its first suggestion's info.
+    """Estimates for the info of a decision's first suggestion.
 
     Args:
         surrogate: fitted on the task, without running configs.
-        task: its rows are those of the surrogate, or more of them than it was conditioned on.
+        task: its rows are those of the surrogate, or include those that it is conditioned on.
 
     Returns:
         Under ``ESTIMATES`` the standard deviation ``noise_sd`` of the noise at the best config, and
-        (mean, sd) of the noise-free scores of the best ``trials``; nothing there where no noise
-        was found. Nothing at all for a surrogate without a noise.
+        (mean, sd) of the noise-free scores of the best ``trials``; an empty entry if no noise was
+        found. An empty dict for a surrogate without a noise variance.
     """
     noise = noise_variance(surrogate, task.data)
     if noise is None:
@@ -49,7 +49,7 @@ def estimate_tried(surrogate: Surrogate, task: Task) -> dict[str, Any]:
     best, _ = next(iter(found.values()))
 
     def spread(z: float, variance: float) -> float:
-        """Half the width of an interval of one standard deviation, as scores."""
+        """Half the width of the interval of one standard deviation, in scores."""
         low, high = (surrogate.scale.to_score(z + k * math.sqrt(variance)) for k in (-1, 1))
         return (high - low) / 2
 
@@ -61,14 +61,16 @@ def estimate_tried(surrogate: Surrogate, task: Task) -> dict[str, Any]:
 
 
 def told_first(suggestions: Sequence[Suggestion], info: dict[str, Any]) -> list[Suggestion]:
-    """Suggestions, of which the first one also carries what concerns the decision as a whole."""
+    """The suggestions, the first one with the info that concerns the whole decision."""
     return [
         replace(one, info=one.info | info) if at == 0 else one for at, one in enumerate(suggestions)
     ]
 
 
 def noise_variance(surrogate: Surrogate, data: Data) -> float | None:
-    """Variance of the noise on the model's scale; the mean over all rows if it differs by place."""
+    """Noise variance on the model's scale, averaged over the rows if it
+    differs between subspaces.
+    """
     if isinstance(surrogate, ExactGP):
         return float(surrogate.noise_variance())
     if isinstance(surrogate, IndependentGPs):
@@ -78,5 +80,5 @@ def noise_variance(surrogate: Surrogate, data: Data) -> float | None:
 
 
 def _may_be_best(trial: Trial) -> bool:
-    """A twin has the estimate of the trial whose training it shares."""
+    """Whether a trial has a comparable value of its own; a twin shares another trial's training."""
     return trial.value is not None and trial.is_comparable and trial.twin is None

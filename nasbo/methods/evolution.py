@@ -1,4 +1,4 @@
-"""Regularised evolution: mutations of good configs of the last generation."""
+"""Regularised evolution: mutations of good configs among the latest ones."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _TRIES = 50
 class Evolution(Method):
     """Regularised evolution (Real et al. 2019; sizes of appendix B.1 of the OptFormer paper).
 
-    The population is the latest configs with results: the oldest die, however good. The best of a
-    random tournament is mutated: one of its active parameters, each with the same probability,
-    gets a new value, uniform over the others of its range. A new structural value keeps the
-    parameters that still exist; those that come into being are drawn. Until there are as many
-    configs as the population holds, they are drawn at random.
+    The population is the latest configs with results: the oldest are removed, however good. The
+        best of a random tournament is mutated: one of its active parameters, each with the same
+        probability, gets a new value, uniform over the others of its range. After a change of a
+        structural value, parameters that still exist keep their values and new ones are drawn.
+        Configs are random until there are as many as the population holds.
 
     Args:
         space: what to search.
@@ -64,7 +64,7 @@ class Evolution(Method):
         return chosen
 
     def _child(self, task: Task, taken: Excluded) -> Suggestion | None:
-        """A mutation that was not tried before; ``None`` where none was met."""
+        """An untried mutation; ``None`` if none was found."""
         alive = task.rows[-self.population :]
         for _ in range(_TRIES):
             n = min(self.tournament, len(alive))
@@ -77,7 +77,7 @@ class Evolution(Method):
 
 
 def mutate(space: Space, config: Config, rng: Generator) -> Config:
-    """The config with one active parameter, structural ones included, at another value."""
+    """The config with a new value of one active parameter, structural ones included."""
     subspace = space.subspace_of(config)
     coordinates = [one for one in subspace.coordinates if one.parameter.n_levels != 1]
     if not coordinates:

@@ -14,7 +14,7 @@ counts as outside the limits."""
 
 
 class Excluded:
-    """What is not wanted; asked by ``config in excluded``.
+    """Configs that must not be suggested: ``config in excluded``.
 
     Args:
         keys: of configs that were suggested or observed (``config_key``).
@@ -49,15 +49,15 @@ class Excluded:
         return other
 
     def with_limits(self, allows: Callable[[Config], bool] | None) -> Excluded:
-        """The same known configs, with other limits."""
+        """The same known configs with other limits."""
         return Excluded(self._keys, allows)
 
     def n_draws(self, usual: int, is_everywhere: bool = False) -> int:
-        """How many configs to draw before it is said that there are no others.
+        """Number of draws after which no other config is expected.
 
         Args:
-            usual: so many where there are no limits.
-            is_everywhere: whether they are drawn from the whole space, or from one subspace.
+            usual: the number without limits.
+            is_everywhere: whether the draws are from the whole space or from one subspace.
         """
         if self.allows is None:
             return usual

@@ -1,4 +1,4 @@
-"""Explanation of a method's model, and of a single trial by it."""
+"""Explanations of a method's model and of its predictions for single trials."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from nasbo.history import Trial
 from nasbo.space import Value
 
 MAX_MAPS = 4
-"""So many attention maps are drawn at most."""
+"""Maximum number of attention maps."""
 
 
 @dataclass(frozen=True)
 class AttentionMap:
-    """Attention among some tokens or units.
+    """Attention between tokens or units.
 
     Attributes:
-        title: what they belong to.
+        title: what the tokens or units belong to.
         labels: their names, ``kernel_size[2]``.
         weights: row i is what i attends to, (n, n); rows add up to 1.
-        kind: what attends.
-        trial: whose config it is; a map of units is about all configs.
+        kind: ``units``, or tokens of a ``trained encoder``.
+        trial: the trial whose config is shown; ``None`` for a map of units, which concerns all
+            configs.
     """
 
     title: str
@@ -53,7 +54,7 @@ class Explanation:
 
 @dataclass(frozen=True)
 class Neighbour:
-    """A known config near that of a trial.
+    """A known config near that of a trial, by the model's prior correlation.
 
     Attributes:
         trial: whose config it is.
@@ -71,18 +72,18 @@ class Neighbour:
 class Effect:
     """Effect of one parameter's value on the prediction of a trial.
 
-    The prediction is compared with that of the same config, but for this parameter at its typical
-    value: the most frequent choice, or the (lower) median of a number, among the other results
-    that have the parameter. Where the parameter is structural, what exists under both values
-    keeps its value, and what comes into being has its typical one. Effects are taken one at a
-    time, so they need not add up.
+    The prediction is compared with that of the same config with this parameter at its typical
+    value: the most frequent choice, or the (lower) median of a number, among the other results that
+    have the parameter. For a structural parameter, parameters that exist under both values keep
+    their values, and the others get their typical ones. Effects are taken one at a time, so they
+    need not add up.
 
     Attributes:
         parameter: its label, ``kernel_size[2]``.
         value: that of the trial.
         typical: the value that it is compared with.
-        gain: by how much the prediction is better with the trial's value, in units of the metric:
-            above 0 it speaks for the trial, below 0 against it.
+        gain: improvement of the prediction by the trial's value, in units of the metric: positive
+            if the value makes the prediction better.
     """
 
     parameter: str
@@ -93,24 +94,24 @@ class Effect:
 
 @dataclass(frozen=True)
 class Why:
-    """What a method's model says about one trial, from the results of the others.
+    """What a method's model predicts for one trial, from the results of the others.
 
-    The trial's own result is left out, so that the prediction of a finished trial can be compared
-    with it; a trial that is open has none, and its prediction is the posterior as it is now. What
-    the method thought when it suggested the trial is in ``trial.info``.
+    The trial's own result is left out, so that it can be compared with the prediction. For an open
+    trial the prediction is the current posterior. What the method predicted when it suggested the
+    trial is in ``trial.info``.
 
     Attributes:
-        trial: which is explained.
-        reason: why there is no explanation; empty where there is one.
-        n_results: how many results the model was fitted on.
+        trial: the explained trial.
+        reason: why there is no explanation; empty if there is one.
+        n_results: number of results that the model was fitted on.
         prediction: median of the noise-free value and the ends of its interval of one standard
             deviation, the smaller one first.
-        improvement: expected improvement upon the best posterior mean of the other results, in
-            units of the metric.
-        noise_sd: standard deviation of the noise, in units of the metric; ``None`` where the model
-            has no noise of its own.
-        nearest: known configs of the largest correlation, the nearest first; empty where none is
-            near, or the model has no covariance.
+        improvement: expected improvement on the best posterior mean of the other results, in units
+            of the metric.
+        noise_sd: standard deviation of the noise, in units of the metric; ``None`` if the model has
+            no noise variance.
+        nearest: known configs of the largest correlation, nearest first; empty if none is near, or
+            the model has no covariance.
         effects: of the parameters that are not at their typical value, the largest first.
     """
 
@@ -125,7 +126,9 @@ class Why:
 
 
 def thin(rows: Sequence[tuple[Trial, float]], n: int) -> list[tuple[Trial, float]]:
-    """The best half of what may stay and the others evenly, in the order of the trial numbers."""
+    """At most ``n`` rows, in the order of the trial numbers: the best
+    ones, and the rest thinned.
+    """
     if len(rows) <= n:
         return list(rows)
     ordered = sorted(rows, key=lambda row: (-row[1], row[0].id))

@@ -1,4 +1,4 @@
-"""Configs that keep to the limits of a search, or why there is none."""
+"""Check that some config keeps to the limits of a search."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def first_allowed(space: Space, limits: Callable[[Config], bool]) -> Config:
 
 
 def _seen(space: Space, limits: Callable[[Config], bool]) -> str:
-    """What stood in the way, where the limits can tell."""
+    """The range of values of each limited quantity over random configs, for the error message."""
     if not isinstance(limits, Limits):
         return ""
     rng = np.random.default_rng(0)

@@ -8,7 +8,7 @@ from nasbo.surrogates.one_hot import OneHotGP
 
 
 class FlatGP(SurrogateMethod):
-    """The structure-blind baseline: one GP on the one-hot, imputed vector, log-EI."""
+    """Structure-blind baseline: log-EI under one GP on the one-hot, imputed vector."""
 
     def make_surrogate(self, task: Task) -> OneHotGP:
         return OneHotGP(self.space)

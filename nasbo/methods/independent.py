@@ -1,4 +1,4 @@
-"""One GP per subspace and log-EI."""
+"""Independent GPs, one per subspace, with log-EI."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nasbo.surrogates.independent import IndependentGPs
 
 
 class Independent(SurrogateMethod):
-    """A GP per subspace, log-EI, the best over all subspaces: no sharing at all.
+    """One GP per subspace without sharing; the config of largest log-EI over all subspaces.
 
     The baseline of Jenatton et al. (2017), with Matérn, and of Ma and Blaschko (2020), with SE.
 

@@ -1,4 +1,4 @@
-"""Bayesian optimisation with one surrogate and an acquisition, maximised in the subspaces."""
+"""Base class of Bayesian optimisation methods: one surrogate and one acquisition."""
 
 from __future__ import annotations
 
@@ -24,18 +24,20 @@ from nasbo.surrogates.base import Surrogate
 Array = NDArray[np.float64]
 
 NOTHING = math.log(1e-3)
-"""A log-EI below this, in standard deviations of the scores, expects no improvement."""
+"""log-EI, in standard deviations of the scores, below which no improvement is expected."""
 MAX_EXPLAINED_ROWS = 150
-"""Enough to find how units share, and a second instead of four at a thousand rows."""
+"""Rows for an explanation: enough to learn how units share, in a second
+instead of four for 1,000 rows."""
 NO_ATTENTION = "the surrogate has no attention"
 
 
 class SurrogateMethod(Method):
-    """Fits one surrogate per call; a subclass says which, and may choose configs its own way.
+    """Fits one surrogate per call. A subclass makes the surrogate and may
+    choose configs its own way.
 
     Attributes:
-        max_explained_rows: on how many results an explanation rests at most.
-        finds_noise: whether the surrogate's noise is an estimate that trials may be ranked by.
+        max_explained_rows: maximum number of results that an explanation is fitted on.
+        finds_noise: whether the surrogate's noise estimate is good enough to rank trials by it.
     """
 
     max_explained_rows: int = MAX_EXPLAINED_ROWS
@@ -43,10 +45,10 @@ class SurrogateMethod(Method):
 
     @abstractmethod
     def make_surrogate(self, task: Task) -> Surrogate:
-        """The surrogate, not fitted."""
+        """The unfitted surrogate."""
 
     def make_acquisition(self) -> Acquisition:
-        """The acquisition, not prepared."""
+        """The acquisition, before ``prepare``."""
         return SampledLogEI()
 
     def propose(self, task: Task) -> list[Suggestion]:
@@ -64,7 +66,7 @@ class SurrogateMethod(Method):
         return told_first([describe(acquisition, surrogate, one, info) for one in found], estimates)
 
     def explain(self, history: View) -> Explanation:
-        """What the surrogate has learned from the best results and a part of the others."""
+        """What the surrogate learns from the best results and a thinned part of the others."""
         if len(history.rows()) < 2 or history.best is None:
             return Explanation("fewer than two results so far")
         try:
@@ -77,8 +79,8 @@ class SurrogateMethod(Method):
         return Explanation(reason, maps, noise_sd(surrogate), surrogate.lengthscales())
 
     def why(self, history: View, trial: Trial) -> Why:
-        """What the surrogate says about a trial; it is fitted once, on all other results."""
-        # A twin has the result of the same training, which would give the answer away.
+        """What the surrogate predicts for a trial, fitted once on all other results."""
+        # A twin shares the training of the trial: its result would give the answer away.
         rows = [row for row in history.rows() if _training(row[0]) != _training(trial)]
         if len(rows) < 2:
             return Why(trial, "fewer than two other results so far")
@@ -89,7 +91,7 @@ class SurrogateMethod(Method):
         return explain_trial(surrogate, history, trial, [one for one, _ in rows])
 
     def fit_to_explain(self, rows: Sequence[tuple[Trial, float]]) -> Surrogate:
-        """The surrogate, fitted on trials with their scores."""
+        """The surrogate, fitted to trials and their scores."""
         surrogate = self.make_surrogate(Task.empty(self.space, self.seed))
         surrogate.fit(Data.of_trials(self.space, rows))
         return surrogate
@@ -99,20 +101,20 @@ class SurrogateMethod(Method):
         return [], NO_ATTENTION
 
     def make_chooser(self, task: Task) -> Chooser:
-        """What chooses configs under an acquisition."""
+        """Chooses the batch under an acquisition."""
         return Chooser(self.space, task.data, task.rng, avoided(task))
 
     def choose(
         self, acquisition: Acquisition, surrogate: Surrogate, chooser: Chooser, task: Task
     ) -> tuple[list[Found], dict[str, Any]]:
-        """The next configs, best first, and what is to be said of them all."""
+        """The next configs, best first, and info that all of them share."""
         return chooser.choose(acquisition, surrogate, task.n), {}
 
 
 def describe(
     acquisition: Acquisition, surrogate: Surrogate, found: Found, info: dict[str, Any]
 ) -> Suggestion:
-    """A config with what the surrogate thought of it."""
+    """A config as a suggestion, with the surrogate's prediction in its info."""
     with torch.no_grad():
         mean, variance = surrogate.posterior(found.subspace, torch.from_numpy(found.x[None]))
     z, sd = float(mean), float(variance.sqrt())
@@ -125,11 +127,11 @@ def describe(
 
 
 def _training(trial: Trial) -> int:
-    """Number of the trial whose training gave the result."""
+    """Number of the trial whose training produced the result."""
     return trial.id if trial.twin is None else trial.twin
 
 
 def avoided(task: Task) -> Avoided:
-    """What is not to be suggested: known configs, and near-twins of running ones."""
+    """Configs not to suggest: known ones, and near-duplicates of pending ones."""
     taken = task.taken.copy()
     return Avoided(lambda subspace, x: subspace.decode(x) in taken, *task.running)

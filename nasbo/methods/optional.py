@@ -1,4 +1,4 @@
-"""Import of packages that nasbo does not require."""
+"""Import of optional packages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of the options of methods."""
+"""Validation of method options."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def check_choice(option: str, value: object, known: tuple[str, ...]) -> None:
 
 
 def check_count(option: str, value: object) -> None:
-    """Raise unless the value is a whole number from 1 on."""
+    """Raise unless the value is an integer of at least 1."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise NasboError(f"{option} must be an integer >= 1, got {value!r}")
 

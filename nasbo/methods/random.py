@@ -8,7 +8,7 @@ from nasbo.methods.base import Method, Suggestion, Task, draw_untried
 
 
 class RandomSearch(Method):
-    """Each config is drawn without looking at the results."""
+    """Random search: configs are drawn without looking at the results."""
 
     is_quick = True
 

@@ -1,4 +1,4 @@
-"""Untried configs of methods that are asked for one config after the other."""
+"""Untried configs from methods that suggest one config at a time and may repeat themselves."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from nasbo.space import Config, Space
 from nasbo.space.neighbours import complete, values_of
 
 TRIES = 20
-"""So often a method is asked for each config that is wanted."""
+"""How often a method is asked for each wanted config."""
 N_RECOMBINED = 400
 MAX_REDRAWN = 0.6
-"""The last ones have this share of their values drawn anew, the first ones none."""
+"""Share of values that are drawn anew in the last attempts; it rises linearly from 0."""
 
 
 def ask_untried(space: Space, task: Task, ask: Callable[[], Config]) -> list[Suggestion]:
-    """The untried ones of what a method asks for, and then of its values put together anew.
+    """Untried configs that a method suggests, then recombinations of the values that it suggested.
 
     Args:
         space: of the configs.
-        task: what is wanted and what is taken.
+        task: number of wanted configs, and the excluded ones.
         ask: the method's next config; it may repeat itself.
     """
     taken = task.taken.copy()
@@ -44,17 +44,18 @@ def ask_untried(space: Space, task: Task, ask: Callable[[], Config]) -> list[Sug
 def recombined(
     space: Space, rejected: Sequence[Config], taken: Excluded, n: int, rng: Generator
 ) -> list[Suggestion]:
-    """At most ``n`` untried configs of the rejected ones' values, or as few drawn anew as it takes.
+    """At most ``n`` untried configs that recombine the values of rejected ones.
 
-    For methods that draw one config after the other and meet only those that are known or outside
-    the limits. The method has not rated them as a whole: their info has the share of values that
-    were to be drawn anew, as ``redrawn``, by which they can be told from its own.
+    For methods that suggest one config at a time and find only known configs or configs
+    outside the limits. A rising share of the values is drawn anew, so that as few as possible
+    are. The method has not rated these configs: their info has that share as ``redrawn``,
+    which tells them from its own.
 
     Args:
         space: of the configs.
-        rejected: what the method asked for.
-        taken: keys of the configs that are not wanted; those that come back are added.
-        n: how many are wanted.
+        rejected: configs that the method suggested.
+        taken: excluded configs; the returned ones are added.
+        n: number of wanted configs.
         rng: random numbers.
     """
     chosen: list[Suggestion] = []

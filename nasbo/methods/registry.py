@@ -1,4 +1,4 @@
-"""Registry of methods by name; their modules are imported when asked for."""
+"""Registry of methods by name. Their modules are imported on demand."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PLUGIN_GROUP = "nasbo.methods"
 
 @dataclass(frozen=True)
 class Entry:
-    """Where a method lives, what it is in one line, and where it comes from."""
+    """Import path, one-line summary and source of a method."""
 
     path: str
     summary: str
@@ -94,9 +94,9 @@ METHODS: dict[str, Entry] = {
 
 
 def known_methods() -> dict[str, Entry]:
-    """The methods of nasbo and those that installed packages offer as entry points.
+    """nasbo's methods and those of other packages' entry points.
 
-    A name of nasbo cannot be taken by another package.
+    A name of nasbo cannot be overridden by another package.
     """
     methods = dict(METHODS)
     for point in importlib.metadata.entry_points(group=PLUGIN_GROUP):
@@ -112,7 +112,7 @@ def make_method(name: str, space: Space, seed: int = 0, **options: Any) -> Metho
     """Build a method.
 
     Args:
-        name: a key of ``known_methods()``, or ``module:Class`` for a method of one's own.
+        name: a key of ``known_methods()``, or ``module:Class`` for a custom method.
         space: what it searches.
         seed: of its random numbers.
         options: its own settings.
@@ -130,7 +130,7 @@ def make_method(name: str, space: Space, seed: int = 0, **options: Any) -> Metho
 
 
 def check_method_options(name: str, options: Mapping[str, Any]) -> Any:
-    """The class of a method, which has these options.
+    """The class of a method, after a check of its options.
 
     Raises:
         NasboError: an unknown name or option; the message lists the known ones.
@@ -146,7 +146,7 @@ def check_method_options(name: str, options: Mapping[str, Any]) -> Any:
 def describe_method(name: str) -> tuple[Entry, Mapping[str, Any]]:
     """A method's entry and options, for lists of methods.
 
-    A plug-in is described by the first line of its class, or by what is wrong with it.
+    A plug-in is described by the first line of its class' docstring, or by the error on import.
     """
     entry = known_methods()[name]
     try:
@@ -158,13 +158,13 @@ def describe_method(name: str) -> tuple[Entry, Mapping[str, Any]]:
 
 
 def method_options(build: Any) -> dict[str, Any]:
-    """Options of a method's class and their defaults, read from its signature."""
+    """Options of a method's class with their defaults, from its signature."""
     parameters = inspect.signature(build).parameters
     return {n: p.default for n, p in parameters.items() if n not in ("space", "seed")}
 
 
 def _path(name: str) -> str:
-    if name in METHODS:  # the usual case needs no look at the installed packages
+    if name in METHODS:  # the usual case does not look at the installed packages
         return METHODS[name].path
     if ":" in name:
         return name
@@ -181,7 +181,7 @@ def _find(path: str) -> Any:
         raise NasboError(f"a method of one's own must be module:Class, got {path!r}")
     try:
         build = getattr(importlib.import_module(module), attribute)
-    except Exception as error:  # a module of somebody else may raise anything
+    except Exception as error:  # a foreign module may raise anything
         raise NasboError(f"no method {path!r}: {error}") from error
     try:
         inspect.signature(build).bind_partial("space", 0)

@@ -1,4 +1,4 @@
-"""Batches that are chosen one config after the other."""
+"""Batches chosen one config at a time, the earlier ones as pending."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Model = TypeVar("Model", bound=GP)
 def one_by_one(
     model: Model, avoided: Avoided, best: Callable[[Model], Found | None]
 ) -> Iterator[Found]:
-    """The best config, and the next best ones with the earlier ones as pending.
+    """The best config, then the next best one with the earlier ones as pending, and so on.
 
     Args:
         model: the fitted surrogate.
-        avoided: what is not to be suggested; those that come back are added.
-        best: the best config under a surrogate that is not avoided; ``None`` where none is left.
+        avoided: configs not to suggest; the chosen ones are added.
+        best: the best config under a surrogate that is not avoided; ``None`` if there is none.
     """
     while (found := best(model)) is not None:
         avoided.add(found.subspace, found.x)

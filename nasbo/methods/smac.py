@@ -1,4 +1,4 @@
-"""SMAC: random forest and EI."""
+"""SMAC (random forest and EI) through the package ``smac``."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from nasbo.space import Config, Space
 from nasbo.space.flat import FlatParameter, flatten, from_flat, to_flat
 
 _SEED_OF_TRIALS = 0
-"""SMAC gives every trial of a deterministic scenario this seed."""
+"""The seed that SMAC gives every trial of a deterministic scenario."""
 
 
 class Smac(Method):
     """SMAC (Hutter et al. 2011) by the package ``smac``, with its settings for tuning.
 
-    The tree becomes a ConfigSpace with its conditions; inactive parameters get SMAC's own
-    imputation. The run history is rebuilt for every call; running configs are in it as running,
-    so that they are not suggested again. Where it asks only for configs outside the limits, their
-    values are put together anew.
+    The tree becomes a ConfigSpace with conditions; inactive parameters get SMAC's own imputation.
+    The run history is rebuilt on every call, with running configs marked as running, so that they
+    are not suggested again. If SMAC suggests only configs outside the limits, their values are
+    recombined.
 
     Args:
         space: what to search.
@@ -41,7 +41,7 @@ class Smac(Method):
 
     def propose(self, task: Task) -> list[Suggestion]:
         with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
-            # SMAC takes the mean of no durations for a line of its log.
+            # SMAC averages an empty list of durations for its log.
             warnings.simplefilter("ignore", RuntimeWarning)
             facade = self._facade(task, folder)
 
@@ -60,7 +60,7 @@ class Smac(Method):
             output_directory=folder,
             seed=task.torch_seed,
         )
-        # An empty initial design is what is wanted: the configs so far are told instead.
+        # No initial design: the results so far are told instead.
         logging.getLogger("smac").setLevel(logging.ERROR)
         kind = smac.HyperparameterOptimizationFacade
         facade = kind(
@@ -81,10 +81,10 @@ class Smac(Method):
         return facade
 
     def _forest(self, scenario: Any, n: int) -> Any:
-        """SMAC's forest for tuning, with room for ``n`` leaves in each tree.
+        """SMAC's forest for tuning, with at most ``n`` leaves in each tree.
 
-        Of itself it makes room for a million and threads for every prediction: the same trees, at
-        several times the cost.
+        By default it allocates a million leaves and starts threads for every prediction: the same
+        trees, at several times the cost.
         """
         return self._forests.RandomForest(
             scenario.configspace,
@@ -109,7 +109,7 @@ class Smac(Method):
         made = {name: self._hyperparameter(one) for name, one in flat.items()}
         conditions = []
         for name, one in flat.items():
-            # A parent of one level is a constant to SMAC: what is below exists wherever it does.
+            # To SMAC a parent of one level is a constant: its children exist wherever it does.
             while one.parent and flat[one.parent].parameter.n_levels == 1:
                 one = flat[one.parent]
             if one.parent:
@@ -132,9 +132,9 @@ class Smac(Method):
 
 
 def _in_order(maximizer: Any) -> Any:
-    """SMAC's maximiser, whose local searches begin in an order that no process changes.
+    """SMAC's maximiser with a deterministic order of its local searches.
 
-    SMAC takes them from a set of configs, whose order hangs on how Python hashes strings.
+    SMAC takes their starts from a set of configs, whose order depends on Python's hash seed.
     """
     local = maximizer._local_search
     starts = local._get_init_points_from_previous_configs

@@ -1,4 +1,4 @@
-"""Tree-structured Parzen estimators of Optuna."""
+"""Tree-structured Parzen estimators (TPE) through Optuna."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from nasbo.space.walk import Key
 class Tpe(Method):
     """TPE (Bergstra et al. 2011) as Optuna has it, over the tree, parameter by parameter.
 
-    The study is rebuilt from the history for every call. Running configs count as bad (the
-    constant liar). Where it asks only for configs that are known or outside the limits, their
-    values are put together anew.
+    The study is rebuilt from the history on every call. Running configs count as bad (constant
+    liar). If TPE suggests only configs that are known or outside the limits, their values are
+    recombined.
 
     Args:
         space: what to search.
         seed: of all random numbers.
-        multivariate: whether the parameters of a config are looked at together, in groups that
-            exist together; else each by itself.
+        multivariate: whether the parameters of a config are modelled jointly, in groups that exist
+            together, or each separately.
     """
 
     def __init__(self, space: Space, seed: int = 0, *, multivariate: bool = False) -> None:
@@ -37,7 +37,7 @@ class Tpe(Method):
 
     def propose(self, task: Task) -> list[Suggestion]:
         study = self._study(task)
-        # A repeated config stays in the study as running: that turns the sampler away from it.
+        # A repeated config stays in the study as running, which steers the sampler away from it.
         return ask_untried(self.space, task, lambda: self._ask(study.ask()))
 
     def _study(self, task: Task) -> Any:

@@ -1,4 +1,4 @@
-"""Two-step EI under the tree-structured GP."""
+"""Tree-structured GP with two-step EI."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Tree(SurrogateMethod):
 
     Two-step EI (section 3.2): first the path and its shared parameters with the largest EI of
     z' c (eq. 6), then the leaf's own parameters with the largest EI of the whole score (eq. 5),
-    the shared ones held. Further configs of a batch take the earlier ones as pending.
+    the shared ones fixed. The earlier configs of a batch are pending for the later ones.
 
     Args:
         space: what to search.
@@ -79,14 +79,16 @@ class Tree(SurrogateMethod):
 
 
 def _best_on_path(model: TreeGP, improvement: LogEI, subspace: Subspace, rng: Generator) -> Found:
-    """Step one in one path: a row with the best shared parameters, and its path EI."""
+    """Step one on one path: the row with the best shared parameters, and its path EI."""
     part = _Part(subspace, model.design.shared_columns(subspace), np.full(subspace.n_free, 0.5))
     starts = part.box.candidates(N_PATH_STARTS, rng)
     return part.maximise(lambda rows: improvement.score(*model.path_posterior(rows)), starts)[0]
 
 
 def _best_in_leaf(model: TreeGP, improvement: LogEI, path: Found, chooser: Chooser) -> Found | None:
-    """Step two: the leaf's own parameters, or all of them where those are used up."""
+    """Step two: the leaf's own parameters, or all of them if no untried
+    values of those are left.
+    """
     subspace = path.subspace
     for columns in (model.design.own_columns(subspace), list(range(subspace.n_free))):
         part = _Part(subspace, columns, path.x)
@@ -101,7 +103,7 @@ def _best_in_leaf(model: TreeGP, improvement: LogEI, path: Found, chooser: Choos
 
 
 class _Part:
-    """Some columns of a subspace's row; the others are held.
+    """Some columns of a subspace's row; the others are fixed.
 
     Args:
         subspace: of the row.

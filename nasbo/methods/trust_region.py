@@ -1,4 +1,4 @@
-"""Trust region that the scores lead to, in their order."""
+"""Trust regions, rebuilt by replaying the scores in order."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from nasbo.space.neighbours import Values, complete, values_of
 Array = NDArray[np.float64]
 
 MOVED_NUMBERS = 20
-"""So many numbers of a config are drawn anew in the mean; all where there are fewer."""
+"""Mean number of numeric parameters that are drawn anew; all of them in smaller spaces."""
 SLACK = 1e-9
-"""Levels that are further outside the box than this give way to the centre's."""
+"""Levels further than this outside the box are replaced by the centre's."""
 
 
 @dataclass(frozen=True)
 class Rules:
-    """How a trust region grows and shrinks; the numbers of the authors' public code.
+    """How a trust region grows and shrinks; the defaults are those of the authors' code.
 
     Attributes:
-        n_choices: choices of the space, structural ones included: no radius is larger.
+        n_choices: choices of the space, structural ones included; an upper bound of the radius.
         success_tolerance: successes in a row before it grows.
         failure_tolerance: failures in a row before it shrinks.
-        n_start: configs that begin a run, without counting.
+        n_start: configs at the start of a run that do not count as successes or failures.
     """
 
     n_choices: int
@@ -65,7 +65,7 @@ class Run:
     rows: tuple[int, ...] = ()
 
     def count(self, score: float, rules: Rules) -> None:
-        """Grow or shrink after a success or failure, where there were enough in a row."""
+        """Update the region after a success or failure."""
         is_success = score >= self.best + rules.margin * abs(self.best)
         self.successes = self.successes + 1 if is_success else 0
         self.failures = 0 if is_success else self.failures + 1
@@ -86,9 +86,9 @@ def replay(
     Args:
         scores: larger is better.
         rules: how regions grow and shrink.
-        owners: number of the run that suggested each of them, ``None`` where none did. What a run
-            has suggested and only comes in after its end is still its own, and begins no new one.
-            A run that follows the present one says that nothing untried was left in its region.
+        owners: index of the run that suggested each config, ``None`` if no run did. A score that
+            arrives after the end of its run still belongs to it and starts no new run. An index
+            after the present run means that the present region had no untried config left.
     """
     runs = [begin(rules)]
     for at, score in enumerate(scores):
@@ -105,13 +105,13 @@ def replay(
 
 
 def begin(rules: Rules) -> Run:
-    """A run without scores."""
+    """A new run without scores."""
     radius = min(rules.radius_start, rules.radius_max, rules.n_choices)
     return Run(rules.length_start, radius)
 
 
 def count_choices(space: Space) -> int:
-    """Choices and structural parameters of several levels, each name and index in a list once."""
+    """Number of choices and structural parameters with several levels, by name and list index."""
     return len({(n.parameter.name, n.key[1]) for n in space.nodes if _is_choice(n.parameter)})
 
 
@@ -122,17 +122,17 @@ def _is_choice(parameter: Parameter) -> bool:
 class TrustRegion:
     """Configs near a centre: a box for the numbers, a Hamming ball for the choices.
 
-    It goes over the active parameters of the centre, whatever the subspace: changing a structural
-    value is one change like any other, and what exists only under the new value is free. A region
-    per subspace would need results in each of them, which spaces with thousands never have.
+    It spans the active parameters of the centre, across subspaces: a change of a structural value
+        counts as one change, and parameters that exist only under the new value are free. A region
+        per subspace would need results in each of them, which spaces with thousands never have.
 
     Args:
-        space: where.
+        space: the search space.
         centre: the best config.
         length: side of the box.
         radius: how many choices may differ.
         weights: of the box' sides, by the parameters of the centre's subspace, shape (n_free,); all
-            are equal where none are given.
+            equal if not given.
     """
 
     def __init__(
@@ -154,7 +154,7 @@ class TrustRegion:
         self._home = self.region(self.subspace)
 
     def sample(self, rng: Generator) -> Config:
-        """A config with some choices changed and numbers drawn inside the box."""
+        """A random config: some choices changed, numbers drawn inside the box."""
         values: Values = dict(self.centre)
         n = int(rng.integers(min(self.radius, len(self._choices)) + 1))
         for at in rng.permutation(len(self._choices))[:n]:
@@ -171,7 +171,7 @@ class TrustRegion:
         return complete(self.space, values, rng)
 
     def rows(self, n: int, rng: Generator) -> Array:
-        """The same within the centre's own subspace, structural values kept: (n, n_free)."""
+        """Random rows of the centre's own subspace, with its structural values: (n, n_free)."""
         free = self.subspace.free
         low, high, here = self._home.low, self._home.high, self._home.centre
         is_choice = ~self.subspace.is_ordered
@@ -185,14 +185,14 @@ class TrustRegion:
         return np.where((x < low - SLACK) | (x > high + SLACK), here, x)
 
     def region(self, subspace: Subspace) -> Region:
-        """The part of a subspace that lies inside."""
+        """The part of a subspace that lies inside the region."""
         low, high = np.zeros(subspace.n_free), np.ones(subspace.n_free)
         centre = np.zeros(subspace.n_free)
         counted = []
         for column, coordinate in enumerate(subspace.free):
             key = coordinate.name, coordinate.index
             if self._parameters.get(key) != coordinate.parameter:
-                continue  # it came into being with a structural change
+                continue  # exists only after a structural change
             centre[column] = coordinate.parameter.to_unit(self.centre[key])
             if not coordinate.parameter.is_ordered:
                 counted.append(column)

@@ -1,4 +1,4 @@
-"""Explanation of one trial by a surrogate that was fitted on the others."""
+"""Explanation of one trial by a surrogate that is fitted to the other trials."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from nasbo.surrogates.base import ExactGP, Surrogate, as_batches, batches_of
 
 N_NEAREST = 5
 MIN_CORRELATION = 0.01
-"""Configs below this are not near: they say next to nothing about each other."""
+"""Least prior correlation of a config that counts as near."""
 N_STEPS = 2_001
 TAIL = 8.0
-"""The expectation is taken so many standard deviations far."""
+"""Limit of integration of the expectation, in standard deviations."""
 
 
 def explain_trial(surrogate: Surrogate, history: View, trial: Trial, others: list[Trial]) -> Why:
-    """What a surrogate says about a trial.
+    """What a surrogate predicts for a trial.
 
     Args:
-        surrogate: fitted on the others.
+        surrogate: fitted to the others.
         history: of all trials.
-        trial: which is explained.
-        others: those with results, without the trial itself.
+        trial: the trial to explain.
+        others: the trials with results, without the explained one.
     """
     changes = _typical_changes(history, trial, others)
     configs = [trial.config, *(config for _, _, config in changes)]
@@ -61,10 +61,10 @@ def explain_trial(surrogate: Surrogate, history: View, trial: Trial, others: lis
 
 
 def expected_improvement(scale: Scale, mean: float, sd: float, incumbent: float) -> float:
-    """E[max(g(z) - g(incumbent), 0)] for z ~ N(mean, sd^2), where g leads back to scores.
+    """E[max(g(z) - g(incumbent), 0)] for z ~ N(mean, sd^2), where g maps back to scores.
 
-    On the model's own scale this is EI; g may be a logarithm's inverse, so it is integrated by
-    the trapezoid rule over the part of the normal density above the incumbent.
+    On the model's own scale this is EI. g may be the inverse of a logarithm, so the expectation is
+    integrated by the trapezoid rule above the incumbent.
     """
     start = max((incumbent - mean) / sd, -TAIL)
     t = np.linspace(start, max(start, 0.0) + TAIL, N_STEPS)
@@ -75,7 +75,9 @@ def expected_improvement(scale: Scale, mean: float, sd: float, incumbent: float)
 
 
 def noise_sd(surrogate: Surrogate) -> float | None:
-    """Half the width of the noise's interval around the mean score; ``None`` without a noise."""
+    """Standard deviation of the noise in scores, at the mean score; ``None``
+    without a noise variance.
+    """
     if not isinstance(surrogate, ExactGP):
         return None
     sd = float(surrogate.noise_variance()) ** 0.5

@@ -1,4 +1,4 @@
-"""Pictures and tables of spaces and sweeps.
+"""Reports, figures and tables of spaces and sweeps.
 
 Public are these modules: ``write`` (the report of a sweep, single figures), ``compare`` (several
 sweeps), ``serve`` (a live report), ``figures`` (all of them by name), ``tree`` (of a space).

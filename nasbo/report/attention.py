@@ -14,7 +14,7 @@ __all__ = ["AttentionMap", "NoAttentionError", "attention_maps"]
 
 
 class NoAttentionError(NasboError):
-    """A search whose surrogate has no attention map, or no result to draw it for."""
+    """The surrogate has no attention map, or there is no result to draw one for."""
 
 
 def attention_maps(
@@ -24,17 +24,17 @@ def attention_maps(
     seed: int = 0,
     n_maps: int = MAX_MAPS,
 ) -> list[AttentionMap]:
-    """The maps of the largest types of units, or of the best configs of the best subspaces.
+    """Attention maps of the largest types of units, or of the best configs of the best subspaces.
 
     Args:
         history: with at least two results.
-        method: the sweep's method and
-        options: its options, which decide what attends;
-        seed: its seed.
-        n_maps: how many at most; ``MAX_MAPS`` of subspaces.
+        method: the sweep's method.
+        options: options of the method, which affect what attends.
+        seed: seed of the sweep.
+        n_maps: maximum number of maps; for subspaces at most ``MAX_MAPS``.
 
     Raises:
-        NoAttentionError: there is nothing to draw; the message says why.
+        NoAttentionError: there is no map; the message says why.
     """
     try:
         with warnings.catch_warnings():  # of torch, about what gpytorch does

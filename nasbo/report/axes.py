@@ -1,4 +1,4 @@
-"""Limits and a position on the drawing come in; scales with ticks, grids and axis titles go out."""
+"""Axes of figures: scales, ticks, grids and titles."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import TypeGuard
 from nasbo.report.drawing import Line, Shape, Words
 
 _OUTLIER = 4.0
-"""Values further on the bad side than so many quartile distances are drawn at the edge."""
+"""Values worse than this many quartile distances are drawn at the edge of the axis."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Numbers to pixels; outside of the limits they stay at the edge."""
+    """Map from numbers to pixels; numbers outside of the limits are drawn at the edge."""
 
     low: float
     high: float
@@ -59,12 +59,12 @@ def _log_ticks(low: float, high: float) -> list[float]:
 
 
 def is_finite(value: object) -> TypeGuard[float]:
-    """Whether it is a number that can be drawn: the journal has null for what was none."""
+    """Whether a value can be drawn: the journal has null for non-finite numbers."""
     return isinstance(value, int | float) and math.isfinite(value)
 
 
 def limits(values: Iterable[float], margin: float = 0.05) -> tuple[float, float]:
-    """The least and the largest value with some room; never equal."""
+    """Smallest and largest value with a margin; never equal."""
     known = [value for value in values if math.isfinite(value)]
     if not known:
         return 0.0, 1.0
@@ -82,7 +82,7 @@ def log_limits(values: Iterable[float]) -> tuple[float, float]:
 
 
 def value_limits(values: Sequence[float], mode: str) -> tuple[float, float]:
-    """Limits for values of trials: terrible ones do not squeeze the good ones together."""
+    """Limits of an axis of values, in which outliers do not compress the good values."""
     known = sorted(value for value in values if math.isfinite(value))
     if len(known) < 8:
         return limits(known)
@@ -94,7 +94,7 @@ def value_limits(values: Sequence[float], mode: str) -> tuple[float, float]:
 
 
 def beyond_text(values: Sequence[float], ends: tuple[float, float]) -> str:
-    """A sentence about values that an axis does not reach; "" where it reaches all."""
+    """A sentence about values beyond an axis; "" if there are none."""
     n = sum(math.isfinite(value) and not ends[0] <= value <= ends[1] for value in values)
     words = "value lies beyond the axis and is" if n == 1 else "values lie beyond the axis and are"
     return f" {n:,} worse {words} drawn at its end." if n else ""
@@ -102,7 +102,7 @@ def beyond_text(values: Sequence[float], ends: tuple[float, float]) -> str:
 
 @dataclass(frozen=True)
 class Frame:
-    """The two scales of a figure, with their titles."""
+    """The two scales of a figure with their titles."""
 
     x: Scale
     y: Scale
@@ -110,7 +110,7 @@ class Frame:
     y_title: str = ""
 
     def shapes(self, has_x_ticks: bool = True, has_y_ticks: bool = True) -> list[Shape]:
-        """Grid, tick words and titles."""
+        """Grid, tick labels and titles."""
         shapes: list[Shape] = []
         if has_y_ticks:
             shapes += self._y_ticks()
@@ -145,13 +145,13 @@ class Frame:
 def step_points(
     curve: Sequence[tuple[float, float]], x: Scale, y: Scale
 ) -> list[tuple[float, float]]:
-    """A curve as steps: corners where it changes, and its two ends.
+    """A curve as steps: its corners and its two ends.
 
-    Values that are not numbers, before the first result, are left out.
+    NaN values before the first result are left out.
 
     Args:
-        curve: (place, value) each.
-        x: scale of the places.
+        curve: (position, value) pairs.
+        x: scale of the positions.
         y: scale of the values.
     """
     points: list[tuple[float, float]] = []
@@ -167,12 +167,12 @@ def step_points(
 
 
 def tick_texts(ticks: Sequence[float]) -> list[str]:
-    """Ticks in as few digits as keep them apart."""
+    """Tick labels."""
     return [number_text(tick) for tick in ticks]
 
 
 def number_text(value: float, digits: int = 4) -> str:
-    """A number in few characters: 1.2M, 0.4512, 3e-05."""
+    """A number as short text: 1.2M, 0.4512, 3e-05."""
     size = abs(value)
     for limit, unit in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
         if size >= limit:

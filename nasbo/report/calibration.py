@@ -1,4 +1,4 @@
-"""Calibration of the surrogate: what it had predicted of each result before it came."""
+"""Calibration of the surrogate: its predictions against the results."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from nasbo.history import PREDICTION, Trial, View
 from nasbo.report.axes import is_finite
 
 EXPECTED_COVERAGE = math.erf(math.sqrt(0.5))
-"""How many results a normal posterior has within one standard deviation."""
+"""Expected share of results within one standard deviation under a normal posterior."""
 CONFIDENCE = 0.95
 MIN_POINTS = 5
-"""Fewer results say neither how often intervals hold nor whether the order is right."""
+"""Least number of results from which coverage and rank correlation are reported."""
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """A result and what was thought of it before, in values of the metric.
+    """A result and its earlier prediction, in values of the metric.
 
     Attributes:
-        trial: whose value came.
-        value: the value that came.
-        median: the predicted one.
-        low: the lower end of the interval of one standard deviation.
+        trial: the trial.
+        value: the observed value.
+        median: the predicted value.
+        low: lower end of the interval of one standard deviation.
         high: its upper end.
     """
 
@@ -42,7 +42,7 @@ class Prediction:
 
 
 def predictions(history: View) -> list[Prediction]:
-    """What was predicted of all finished model suggestions, in the order of trial numbers."""
+    """Predictions of all finished trials of the model, in the order of trial numbers."""
     found = []
     for trial in history.trials:
         known = [trial.info.get(key) for key in PREDICTION]
@@ -52,23 +52,23 @@ def predictions(history: View) -> list[Prediction]:
 
 
 def n_inside(found: list[Prediction]) -> int:
-    """How many results lie inside their intervals."""
+    """Number of results inside their intervals."""
     return sum(one.is_inside for one in found)
 
 
 def coverage(found: list[Prediction]) -> float:
-    """Part of the results inside their intervals."""
+    """Share of results inside their intervals."""
     return n_inside(found) / len(found)
 
 
 def coverage_interval(found: list[Prediction]) -> tuple[float, float]:
-    """Wilson's interval of the coverage, at a confidence of 95 %."""
+    """Wilson interval of the coverage at 95 % confidence."""
     interval = binomtest(n_inside(found), len(found)).proportion_ci(CONFIDENCE, method="wilson")
     return float(interval.low), float(interval.high)
 
 
 def rank_correlation(found: list[Prediction]) -> float:
-    """Spearman's correlation of predictions and results; 0 where one of them is constant."""
+    """Spearman correlation of predictions and results; 0 if one of them is constant."""
     predicted = np.array([one.median for one in found])
     came = np.array([one.value for one in found])
     if len(found) < 2 or np.ptp(predicted) == 0 or np.ptp(came) == 0:
@@ -77,10 +77,10 @@ def rank_correlation(found: list[Prediction]) -> float:
 
 
 def correlation_interval(correlation: float, n: int) -> tuple[float, float]:
-    """Interval of a rank correlation of n > 3 points, at a confidence of 95 %.
+    """Confidence interval of a rank correlation of n > 3 points, at 95 %.
 
-    Fisher's transform with the variance of Bonett and Wright (2000). It has no end at 1, so a
-    perfect order counts there as if two neighbours had changed places.
+    Fisher's transformation with the variance of Bonett and Wright (2000). It diverges at 1, so a
+    perfect order is treated as if two neighbours were exchanged.
     """
     most = 1 - 12 / (n**3 - n)
     inner = min(max(correlation, -most), most)

@@ -1,4 +1,4 @@
-"""Page that sets several sweeps side by side."""
+"""HTML page that compares several sweeps."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ def write_comparison(folders: Sequence[Path], out: Path | None = None) -> Path:
     """Write the page that compares sweeps.
 
     Args:
-        folders: of at least two sweeps with one mode and metric.
-        out: the HTML file; default ``compare.html`` in the working directory.
+        folders: at least two sweeps with the same mode and metric.
+        out: the HTML file; by default ``compare.html`` in the working directory.
 
     Raises:
-        NasboError: fewer than two, or sweeps whose values cannot be compared.
+        NasboError: fewer than two sweeps, or sweeps with different modes or metrics.
     """
     path = out or Path(COMPARE_FILE)
     check_file(path)
@@ -68,9 +68,9 @@ def write_comparison(folders: Sequence[Path], out: Path | None = None) -> Path:
 
 
 def make_comparison(studies: Sequence[Study]) -> Page:
-    """Curves of all sweeps, the report's figures of each, and a table.
+    """Curves of all sweeps, figures of each sweep, and a table.
 
-    Medians are over sweeps that differ in nothing but the seed and the budget.
+    Medians are over sweeps that differ only in the seed and the budget.
     """
     studies = set_beside(studies)
     valued = [study for study in studies if study.valued]
@@ -90,7 +90,7 @@ def make_comparison(studies: Sequence[Study]) -> Page:
 
 
 def by_setup(studies: Sequence[Study]) -> dict[str, list[Study]]:
-    """Sweeps by the names of their setups, in the order in which these come."""
+    """Sweeps by the names of their setups, in the order of the setups."""
     together = studies[0].together if studies and studies[0].beside else studies
     names = dict(zip(map(id, together), setup_names(together), strict=True))
     found: dict[str, list[Study]] = {}
@@ -152,12 +152,12 @@ def _steps(curve: Sequence[float], x: Scale, y: Scale) -> list[tuple[float, floa
 
 
 def _median(values: Sequence[float]) -> float:
-    """Not a number as long as one of the sweeps has no value."""
+    """Median; NaN while one of the sweeps has no value."""
     return math.nan if any(map(math.isnan, values)) else median(values)
 
 
 def _finals(studies: Sequence[Study]) -> Figure:
-    """The best value of each sweep, a row per setup."""
+    """The best value of each sweep, one row per setup."""
     if not studies:
         raise NoDataError("no sweep has a value so far")
     setups = _colored(studies)
@@ -190,7 +190,7 @@ def _final_marks(studies: Sequence[Study], color: str, x: Scale, level: float) -
 
 
 def _subspace_shares(studies: Sequence[Study]) -> Figure:
-    """Where each sweep spent its trials, by subspace."""
+    """Share of each sweep's trials, by subspace."""
     if not studies:
         raise NoDataError("no sweep has a value so far")
     if len({study.history.space.fingerprint() for study in studies}) > 1:

@@ -1,7 +1,7 @@
-"""Shapes in pixels come in; a drawing that can become SVG or PNG goes out.
+"""Drawings of shapes in pixels, which can become SVG or PNG.
 
-Figures are written once, as shapes with named colours: the page resolves the names for light and
-dark, a PNG for paper.
+Figures are written once, as shapes with named colours. The page resolves the names for light and
+dark mode, a PNG for paper.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ Anchor = Literal["start", "middle", "end"]
 
 LEGEND_ROW = 18.0
 SERIES = tuple(f"c{number}" for number in range(1, 9))
-"""Colours of categories, always taken in this order; neighbours differ for all kinds of sight."""
+"""Categorical colours in the order of use; adjacent ones are distinguishable
+for colour-blind readers."""
 
 LIGHT = {
     "ink": "#0b0b0b",
@@ -52,7 +53,9 @@ DARK = {
 
 @dataclass(frozen=True)
 class Line:
-    """A polyline; ``label`` is shown under the pointer, shapes of one ``key`` light up together."""
+    """A polyline; ``label`` is its tooltip, and shapes with the same ``key``
+    are highlighted together.
+    """
 
     points: Sequence[tuple[float, float]]
     color: str = "axis"
@@ -80,7 +83,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Dot:
-    """A filled circle with a thin ring of the background, so that neighbours stay apart."""
+    """A filled circle with a thin outline in the background colour, which separates neighbours."""
 
     x: float
     y: float
@@ -93,7 +96,9 @@ class Dot:
 
 @dataclass(frozen=True)
 class Words:
-    """A line of text; ``y`` is its base line, ``turn`` in degrees; a halo keeps lines away."""
+    """A line of text: ``y`` is the baseline, ``turn`` an angle in degrees; a
+    halo covers lines behind it.
+    """
 
     x: float
     y: float
@@ -108,7 +113,7 @@ class Words:
 
 @dataclass(frozen=True)
 class Heat:
-    """A matrix of values >= 0 as cells, from none (background) to the largest (full colour)."""
+    """Heat map of values >= 0, from transparent (0) to full colour (the largest)."""
 
     x: float
     y: float
@@ -122,7 +127,7 @@ Shape = Line | Box | Dot | Words | Heat
 
 @dataclass
 class Drawing:
-    """A picture of a given size."""
+    """A picture of fixed size."""
 
     width: float
     height: float
@@ -136,13 +141,13 @@ class Drawing:
 
 
 def legend(entries: Sequence[tuple[str, str]], x: float, y: float, room: float) -> list[Shape]:
-    """Coloured squares with words, from left to right, in new rows where the room ends.
+    """Coloured squares with text, from left to right, wrapped at the available width.
 
     Args:
-        entries: (words, colour) each.
+        entries: (text, colour) pairs.
         x: left end.
         y: middle of the first row.
-        room: width to stay within.
+        room: available width.
     """
     shapes: list[Shape] = []
     for (words, color), (left, row) in zip(entries, _legend_positions(entries, room), strict=True):
@@ -153,7 +158,7 @@ def legend(entries: Sequence[tuple[str, str]], x: float, y: float, room: float) 
 
 
 def legend_height(entries: Sequence[tuple[str, str]], room: float) -> float:
-    """What a legend takes from the height of a drawing."""
+    """Height of a legend."""
     rows = [row for _, row in _legend_positions(entries, room)]
     return LEGEND_ROW * (max(rows, default=0) + 1)
 
@@ -172,10 +177,10 @@ def _legend_positions(entries: Sequence[tuple[str, str]], room: float) -> list[t
 
 
 def shorten_start(text: str, size: int) -> str:
-    """Text that fits, with its beginning cut off: the end tells subspaces apart."""
+    """Text shortened at its start: the end tells subspaces apart."""
     return text if len(text) <= size else "…" + text[len(text) - max(size - 1, 1) :]
 
 
 def shorten_text(text: str, size: int) -> str:
-    """Text that fits, with its end cut off."""
+    """Text shortened at its end."""
     return text if len(text) <= size else text[: max(size - 1, 1)] + "…"

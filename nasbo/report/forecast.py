@@ -1,4 +1,4 @@
-"""A forecast comes in; the table and the words of ``nasbo run --dry-run`` go out."""
+"""Table and text of ``nasbo run --dry-run``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nasbo.sweeps.forecast import SECONDS, SHARES, Forecast, Length, Stretches
 
 
 def describe_forecast(forecast: Forecast, what: str, limits: str = "") -> RenderableType:
-    """The distribution of every number that the trainer's summary has."""
+    """Distribution of every number in the trainer's summary."""
     parts: list[RenderableType] = [Text(what)]
     if limits:
         share = forecast.n_allowed / forecast.n_drawn
@@ -34,7 +34,7 @@ def describe_forecast(forecast: Forecast, what: str, limits: str = "") -> Render
 
 
 def describe_length(length: Length | None) -> str:
-    """How long the sweep will take, in words."""
+    """Expected duration of the sweep, as text."""
     if length is None:
         return f"length: unknown, as the trainer has no summary(config) with {SECONDS!r}"
     low, median, high = map(duration, (length.low_s, length.median_s, length.high_s))
@@ -45,7 +45,7 @@ def describe_length(length: Length | None) -> str:
 
 
 def describe_rungs(stretches: Stretches | None, trials: int) -> list[str]:
-    """What a budget of full trainings' worth buys with rungs, in words; nothing without them."""
+    """What the budget buys with rungs, as text; empty without rungs."""
     if stretches is None:
         return []
     rungs = stretches.rungs
@@ -58,7 +58,7 @@ def describe_rungs(stretches: Stretches | None, trials: int) -> list[str]:
 
 
 def describe_options(path: str, options: Mapping[str, Any], is_checked: bool) -> str:
-    """The options that a trainer is handed but does not check: a typing error stays in them."""
+    """Options that the trainer does not check, so that typing errors go unnoticed."""
     if is_checked or not options:
         return ""
     words = ", ".join(f"{name}={value}" for name, value in options.items())
@@ -68,12 +68,12 @@ def describe_options(path: str, options: Mapping[str, Any], is_checked: bool) ->
 def describe_needs(
     needs: Mapping[str, float], have: Mapping[str, float], cluster: str = ""
 ) -> list[str]:
-    """What stands in the way of trials, or is not known.
+    """Resources that are missing, or not known to exist.
 
     Args:
-        needs: what one trial takes, by Ray's names.
-        have: as much of it as is known of this machine.
-        cluster: the address of the cluster that is to run the trials; "" for this machine.
+        needs: resources of one trial, by Ray's names.
+        have: known resources of this machine.
+        cluster: address of the cluster that is to run the trials; "" for this machine.
     """
     lines = []
     for name, need in needs.items():

@@ -1,7 +1,7 @@
-"""The folder of Grafana's boards comes in; nasbo's board is put there, and on top of Ray's own.
+"""Grafana dashboard of nasbo, installed next to Ray's dashboards and into Ray's own.
 
-Ray's dashboard embeds Ray's core board as a whole in its page "Metrics": a row of panels that is
-added to that file shows there.
+Ray embeds its core dashboard as a whole in its page "Metrics": a row of panels that is added to
+that file is shown there.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from nasbo.report.write import write_text
 BOARD = Path(__file__).resolve().parents[2] / "cluster" / "grafana" / "nasbo_grafana_dashboard.json"
 CORE_FILE = "default_grafana_dashboard.json"
 OWN_IDS = range(9_000, 9_100)
-"""Numbers of our panels; those of Ray's own boards are lower."""
+"""Ids of nasbo's panels; those of Ray's own dashboards are lower."""
 
 
 def boards_folder() -> Path:
-    """Where the Ray that was started last on this machine has its boards.
+    """Folder of the dashboards of the last Ray that was started on this machine.
 
     Raises:
         NasboError: there is none.
@@ -41,16 +41,16 @@ def boards_folder() -> Path:
 
 
 def write_boards(folder: Path) -> list[Path]:
-    """Write nasbo's board into a folder that Grafana reads, and onto Ray's core board beside it.
+    """Write nasbo's dashboard into a folder of Grafana, and add it to Ray's core dashboard there.
 
     Args:
-        folder: made if it is missing.
+        folder: created if missing.
 
     Returns:
-        The files written.
+        The written files.
 
     Raises:
-        NasboError: the folder cannot be written, or Ray's board cannot be read.
+        NasboError: the folder cannot be written, or Ray's dashboard cannot be read.
     """
     board = _read(BOARD)
     try:
@@ -67,7 +67,7 @@ def write_boards(folder: Path) -> list[Path]:
 
 
 def add_row(core: dict[str, Any], board: dict[str, Any]) -> dict[str, Any]:
-    """Ray's core board with our panels on top; those of an earlier call are replaced."""
+    """Ray's core dashboard with nasbo's panels on top; those of an earlier call are replaced."""
     ours = board["panels"]
     others = [panel for panel in core["panels"] if panel.get("id") not in OWN_IDS]
     shift = _bottom(ours) - min((panel["gridPos"]["y"] for panel in others), default=0)
@@ -83,7 +83,7 @@ def _bottom(panels: list[dict[str, Any]]) -> int:
 
 
 def _shifted(panel: dict[str, Any], by: int) -> dict[str, Any]:
-    """A panel further down; a folded row holds panels of its own."""
+    """A panel moved down; a collapsed row contains panels of its own."""
     position = {**panel["gridPos"], "y": panel["gridPos"]["y"] + by}
     inner = {"panels": [_shifted(one, by) for one in panel["panels"]]} if "panels" in panel else {}
     return {**panel, "gridPos": position, **inner}

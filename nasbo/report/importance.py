@@ -1,17 +1,17 @@
-"""Importance of parameters: the share of the scores' variance that each explains, and how sure.
+"""Parameter importance: shares of the explained variance of the scores, with intervals.
 
-An additive model of the ranks of the scores: every parameter has one effect per level (numbers
-with many values are cut into bins of equal counts), a parameter that a config does not have has
-the effect 0. The model is grown by componentwise boosting (Bühlmann and Yu 2003): step by step,
-the one parameter that explains most of what is left, beyond what its number of levels would
-explain of noise, moves a part of the way. The number of steps comes from cross-validation. The
-importance of a parameter is the variance of its effects over the trials, as a share of that of all
-parameters. So few parameters can be found among many, with few trials; ranks keep terrible configs
-from ruling the picture; interactions are not seen.
+The model is additive in the ranks of the scores. Every parameter has one effect per level (numbers
+with many values are binned by quantiles); an inactive parameter has effect 0. The model is fitted
+by componentwise boosting (Bühlmann and Yu 2003): each step moves the effects of the one parameter
+that explains most of the residuals, after subtracting what its number of levels would explain of
+noise. The number of steps is chosen by cross-validation. A parameter's importance is the variance
+of its effects over the trials, as a share of the total over all parameters. So a few important
+parameters can be found among many, from few trials. Ranks make it robust against very bad configs.
+Interactions are not modelled.
 
-Shares add up to 1 whatever the data, so two checks say what they are worth. A permutation test
-asks whether the model predicts left-out results better than it does after the results were
-shuffled among the configs. A bootstrap over trials gives an interval for each share.
+Shares add up to 1 whatever the data, so two checks measure their reliability. A permutation test
+compares the prediction of left-out results with that after a shuffle of the results. A bootstrap
+over trials gives a confidence interval for each share.
 """
 
 from __future__ import annotations
@@ -31,24 +31,25 @@ MAX_BINS = 5
 MAX_LEVELS = 8
 MAX_TRIALS = 4_000
 MIN_SEEN = 20
-"""With rungs, values at the highest one are compared that so many trials have reached."""
+"""Least number of trials that have reached a rung for its values to be used."""
 N_FOLDS = 5
 MAX_STEPS = 60
 MIN_STEPS = 5
-"""So many are taken even where validation wants fewer."""
+"""Minimum number of boosting steps, even if validation prefers fewer."""
 RATE = 0.3
 N_RESAMPLES = 200
 N_SHUFFLES = 199
 CONFIDENCE = 0.95
 MIN_LOW = 0.05
-"""The largest share must be above this for sure."""
+"""Least lower bound of the largest share."""
 MAX_WIDTH = 0.5
-"""Of the interval of the largest share, where results are fewer than twice the parameters."""
+"""Largest width of the largest share's interval if there are fewer results
+than twice the parameters."""
 
 
 @dataclass(frozen=True)
 class Importance:
-    """What an additive model says about parameters.
+    """Importance of parameters in an additive model.
 
     Attributes:
         shares: share of the explained variance by coordinate label (``kernel_size[2]``), adding up
@@ -68,7 +69,7 @@ class Importance:
     doubt: str = ""
 
     def by_name(self) -> dict[str, float]:
-        """Shares by parameter name: the entries of a list together, the largest first."""
+        """Shares by parameter name, with the elements of a list combined, largest first."""
         totals: dict[str, float] = {}
         for label, share in self.shares.items():
             name = name_of(label)
@@ -77,12 +78,12 @@ class Importance:
 
 
 def name_of(label: str) -> str:
-    """The parameter that a coordinate belongs to."""
+    """The parameter name of a coordinate label."""
     return label.partition("[")[0]
 
 
 def measure_importance(history: View) -> Importance | None:
-    """The importance of all parameters; ``None`` where scores are too few or all the same."""
+    """Importance of all parameters; ``None`` if there are too few or only equal scores."""
     rows = _compared_rows(history)[-MAX_TRIALS:]
     if len(rows) < 8 or len({score for _, score in rows}) < 3:
         return None
@@ -109,9 +110,9 @@ def measure_importance(history: View) -> Importance | None:
 
 
 def compared_step(history: View) -> int | None:
-    """The rung whose values are compared: the highest that saw enough trials, else the first.
+    """The rung whose values are compared: the highest with enough trials, else the first.
 
-    ``None`` without rungs: then all values are those of full trainings.
+    ``None`` without rungs: all values are those of full trainings.
     """
     if history.rungs is None:
         return None
@@ -120,7 +121,7 @@ def compared_step(history: View) -> int | None:
 
 
 def _compared_rows(history: View) -> list[tuple[Trial, float]]:
-    """Trials and scores of the same step, in the order of the trial numbers."""
+    """Trials and their scores at the same step, in the order of the trial numbers."""
     step = compared_step(history)
     if step is None:
         return history.rows()
@@ -131,10 +132,10 @@ def _compared_rows(history: View) -> list[tuple[Trial, float]]:
 
 
 def _intervals(labels: Sequence[str], shares: Array) -> dict[str, tuple[float, float]]:
-    """Ends by parameter name, around the share itself.
+    """Confidence intervals by parameter name, which include the share itself.
 
     Args:
-        labels: of the coordinates, n.
+        labels: of the n coordinates.
         shares: of all trials and of each resample, shape (n, 1 + n_resamples).
     """
     names = np.array([name_of(label) for label in labels])
@@ -148,7 +149,7 @@ def _intervals(labels: Sequence[str], shares: Array) -> dict[str, tuple[float, f
 
 
 def _doubt(found: Importance, p_value: float) -> str:
-    """Why nothing can be said; empty where something can."""
+    """Why the shares are unreliable; empty if they are reliable."""
     n_parameters = len(found.shares)
     have = f"{found.n_trials:,} results in {n_parameters:,} parameters cannot tell which matter"
     if found.explained <= 0:
@@ -163,7 +164,7 @@ def _doubt(found: Importance, p_value: float) -> str:
 
 
 def _ranks(scores: Array) -> Array:
-    """Ranks in [0, 1]; equal scores share their mean rank."""
+    """Ranks in [0, 1]; equal scores get their mean rank."""
     _, inverse, counts = np.unique(scores, return_inverse=True, return_counts=True)
     ends = np.cumsum(counts)
     means = (ends - counts + ends - 1) / 2
@@ -172,7 +173,7 @@ def _ranks(scores: Array) -> Array:
 
 
 def _columns(history: View, trials: Sequence[Trial]) -> tuple[list[Array], list[int], list[str]]:
-    """Indicator columns, the number of each one's coordinate, and the coordinates' labels."""
+    """Indicator columns, the index of each one's coordinate, and the coordinates' labels."""
     units = unit_values(history, trials)
     columns: list[Array] = []
     owners: list[int] = []
@@ -187,14 +188,14 @@ def _columns(history: View, trials: Sequence[Trial]) -> tuple[list[Array], list[
 
 
 def unit_values(history: View, trials: Sequence[Trial]) -> dict[str, Array]:
-    """Positions of parameters in their ranges by coordinate label, in [0, 1], NaN where absent.
+    """Parameter values by coordinate label, scaled to [0, 1], NaN where inactive.
 
     Args:
         history: of the trials.
         trials: n of them.
 
     Returns:
-        Arrays of shape (n,), in the order in which the coordinates come up.
+        Arrays of shape (n,), in the order of the coordinates' first occurrence.
     """
     found: dict[str, Array] = {}
     for row, trial in enumerate(trials):
@@ -223,8 +224,8 @@ class Levels:
     """Configs as levels of parameters.
 
     Attributes:
-        indicators: 1 where a config has a level, shape (n_trials, n_levels).
-        owners: number of the parameter that each level belongs to, shape (n_levels,).
+        indicators: 1 if a config has a level, shape (n_trials, n_levels).
+        owners: index of the parameter of each level, shape (n_levels,).
     """
 
     indicators: Array
@@ -235,13 +236,13 @@ class Levels:
 
 
 def _boost(levels: Levels, y: Array, weights: Array, n_steps: int) -> Iterator[Array]:
-    """What each step adds to the effects of all levels, for several problems at once.
+    """Change of the effects of all levels by each boosting step, for several problems at once.
 
     Args:
         levels: of n trials.
         y: targets, shape (n, n_problems).
-        weights: how often a trial counts, shape (n, n_problems).
-        n_steps: how many steps.
+        weights: weights of the trials, shape (n, n_problems).
+        n_steps: number of steps.
 
     Yields:
         Changes of effects, shape (n_levels, n_problems).
@@ -265,8 +266,8 @@ def _boost(levels: Levels, y: Array, weights: Array, n_steps: int) -> Iterator[A
 def _shares(levels: Levels, y: Array, weights: Array, n_steps: int) -> Array:
     """Shares of the explained variance, shape (n_parameters, n_problems).
 
-    A config has at most one level of a parameter: the variance of its effects follows from how
-    often each level occurs.
+    A config has at most one level of a parameter, so the variance of its effects follows from the
+    frequency of each level.
     """
     targets = np.broadcast_to(y[:, None], weights.shape)
     effects = sum(_boost(levels, targets, weights, n_steps), np.zeros((1, 1)))
@@ -287,8 +288,8 @@ def _validate(levels: Levels, y: Array) -> tuple[NDArray[np.intp], Array]:
         y: targets, shape (n, n_problems).
 
     Returns:
-        The best numbers of steps, and the parts of the variance that they explain of left-out
-        trials; both of shape (n_problems,).
+        The best numbers of steps, and the shares of the variance of left-out trials that they
+            explain; both of shape (n_problems,).
     """
     fold = np.arange(len(y)) % N_FOLDS
     errors = np.zeros((MAX_STEPS + 1, y.shape[1]))

@@ -1,4 +1,4 @@
-"""Self-contained HTML page of figures, readable in light and dark."""
+"""Self-contained HTML page of figures, for light and dark mode."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ POLICY = (
     "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
     "connect-src 'self'"
 )
-"""What a browser lets the page do: nothing beyond itself; ``self`` is for the served page."""
+"""Content security policy: the page loads nothing else; ``self`` is for the served page."""
 
 
 @dataclass(frozen=True)
 class Page:
-    """What stands on a page.
+    """Content of a page.
 
     Attributes:
         title: of the page.
         subtitle: one line below it.
-        tiles: (number, words) to see first.
+        tiles: (number, text) pairs at the top.
         figures: in their order.
-        left_out: (figure, why) of those without data.
-        warning: what a reader must know before looking at any number.
+        left_out: (figure, reason) of those without data.
+        warning: caveat about all numbers of the page.
     """
 
     title: str
@@ -54,18 +54,18 @@ def collect(
 
 
 def attempt(draw: Callable[[T], Figure], what: T) -> Figure | str:
-    """The figure of something or, in words, why there is none."""
+    """The figure, or the reason as text why there is none."""
     try:
         return draw(what)
     except NoDataError as error:
         return str(error)
-    except Exception as error:  # a mistake in one figure must not cost the reader all others
+    except Exception as error:  # an error in one figure must not affect the others
         logger.warning("a figure could not be drawn", exc_info=True)
         return f"{type(error).__name__}: {error}"[:MAX_WHY]
 
 
 def to_html(page: Page, live_version: str = "") -> str:
-    """The page; with ``live_version`` it asks its server whether there is a newer one."""
+    """The page as HTML; with ``live_version`` it polls its server for a newer version."""
     room = files("nasbo.report")
     style = color_rules() + room.joinpath("page.css").read_text(encoding="utf-8")
     script = room.joinpath("page.js").read_text(encoding="utf-8")

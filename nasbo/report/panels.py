@@ -1,4 +1,4 @@
-"""Sweeps come in; figures of the report go out with a panel for each sweep, on the same scales."""
+"""Figures of the comparison page with one panel per sweep, on common scales."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ PANELS: dict[str, Callable[[Study], Figure]] = {
     "failures": draw_endings,
     "suggestion-cost": draw_suggestion_cost,
 }
-"""Figures of one sweep that say something beside those of another."""
+"""Figures of single sweeps that are worth comparing."""
 
 
 def set_beside(studies: Sequence[Study]) -> list[Study]:
-    """The same studies, but their figures share scales and colours."""
+    """The same studies, with common scales and colours of their figures."""
     beside: list[Study] = []
     beside += [replace(study, beside=beside) for study in studies]
     return beside
 
 
 def draw_panels(draw: Callable[[Study], Figure], studies: Sequence[Study]) -> Figure:
-    """One figure of all sweeps: two panels to a row, wide ones below each other.
+    """One figure of all sweeps: two panels per row, wide ones below each other.
 
     Raises:
         NoDataError: no sweep has data for it.
@@ -61,7 +61,7 @@ def draw_panels(draw: Callable[[Study], Figure], studies: Sequence[Study]) -> Fi
 
 
 def _missing(studies: Sequence[Study], results: Sequence[Figure | str]) -> list[str]:
-    """Sweeps without a figure and why, those with the same cause together."""
+    """Sweeps without a figure and the reason, grouped by reason."""
     names: dict[str, list[str]] = {}
     for study, result in zip(studies, results, strict=True):
         if isinstance(result, str):
@@ -81,7 +81,7 @@ def _panel(index: int, study: Study, figure: Figure, words: str) -> str:
 
 
 def split_captions(captions: Sequence[str]) -> tuple[str, list[str]]:
-    """The sentences that all captions have, to be said once, and what each has of its own."""
+    """The sentences that all captions share, and the remaining ones of each."""
     sentences = [re.split(r"(?<=[.!?]) (?=[A-Z])", caption) for caption in captions]
     is_shared = set(sentences[0]).intersection(*sentences[1:])
     shared = [one for one in sentences[0] if one in is_shared]

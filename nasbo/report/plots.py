@@ -1,4 +1,4 @@
-"""A history comes in; PNG files go out."""
+"""Plot of the best value so far, as a PNG file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SOURCE_COLORS = {
 
 
 def plot_best_so_far(history: View, path: Path, title: str = "", ylabel: str = "value") -> None:
-    """Every trial's value and the best so far over the trials in the order of their ends."""
+    """Plot every trial's value and the best so far over the ended trials, or the used budget."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -43,7 +43,7 @@ def plot_best_so_far(history: View, path: Path, title: str = "", ylabel: str = "
 
 
 def _placed(history: View) -> list[tuple[float, Trial]]:
-    """Trials and their places along the budget, in the order of their ends."""
+    """Trials and their positions along the budget, in the order of their ends."""
     if history.rungs is not None:
         return [(n / history.rungs.full, trial) for n, trial in course(history)]
     ended = (trial for trial in history.trials if not trial.is_open)

@@ -1,4 +1,4 @@
-"""A drawing comes in; a PNG file for a paper or a slide goes out, by matplotlib."""
+"""Drawings as PNG files for a paper or a slide, by matplotlib."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from nasbo.report.svg import HEAT_COLOR
 
 DPI = 200
 _POINTS = 0.75
-"""Points per pixel of a drawing (which counts 96 to the inch)."""
+"""Points per pixel of a drawing, which has 96 pixels per inch."""
 
 
 def write_png(drawing: Drawing, path: Path) -> None:
-    """Write a drawing in the colours for a light background, two pixels per unit and more.
+    """Write a drawing in the colours for a light background, at more than two pixels per unit.
 
     Raises:
         NasboError: the file cannot be written.
@@ -30,7 +30,7 @@ def write_png(drawing: Drawing, path: Path) -> None:
 
 
 def draw(drawing: Drawing) -> Any:
-    """A matplotlib figure of the drawing, unit by unit."""
+    """A drawing as a matplotlib figure."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

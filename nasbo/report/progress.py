@@ -1,4 +1,4 @@
-"""Live display of a running sweep, or plain lines where there is no terminal."""
+"""Live display of a running sweep, or plain lines without a terminal."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from nasbo.sweeps.spending import budget_text, n_trained
 _BARS = "▁▂▃▄▅▆▇█"
 MAX_RUNNING = 16
 RECENT = 50
-"""The time left is guessed from so many trials that ended last."""
+"""Number of last trials from which the time left is estimated."""
 
 
 class Progress:
     """Shows rounds, trials, the best value and the time left.
 
-    In a terminal it draws over itself; else it prints a line per trial that has ended.
+    In a terminal it redraws itself; otherwise it prints one line per ended trial.
     """
 
     def __init__(self, console: Console, budget: int) -> None:
@@ -48,7 +48,7 @@ class Progress:
             self._live.stop()
 
     def __call__(self, history: View, note: str = "") -> None:
-        """Show where the sweep stands, and a note that matters just now."""
+        """Show the state of the sweep, with a note on what it is waiting for, if anything."""
         if self._printed is None:
             self._printed = {_end_of(run) for run in history.runs if not run.is_open}
         self._print_ended(history, self._printed)
@@ -59,7 +59,7 @@ class Progress:
         self._noted = note
 
     def tell(self, words: str) -> None:
-        """Print something above the display."""
+        """Print text above the display."""
         self.console.print(Text(words), soft_wrap=True)
 
     def _print_ended(self, history: View, printed: set[tuple[int, float]]) -> None:
@@ -88,7 +88,7 @@ class Progress:
 
 
 class _Waiting:
-    """What is shown until the first look at the history."""
+    """Display before the first update."""
 
     def __init__(self) -> None:
         self._began = time.monotonic()
@@ -100,15 +100,15 @@ class _Waiting:
 def head_row(
     history: View, budget: int, before: Sequence[str] = (), after: Sequence[str] = ()
 ) -> RenderableType:
-    """One line: a bar that gives way where the terminal is narrow, and where the sweep stands.
+    """One line with a progress bar, which shrinks in narrow terminals, and the state of the sweep.
 
-    With rungs what is used of the budget has a line of its own.
+    With rungs, the used budget is on a second line.
 
     Args:
         history: of the sweep.
-        budget: trials in all.
-        before: words before the bar.
-        after: words at the end.
+        budget: total number of trials.
+        before: texts before the bar.
+        after: texts at the end.
     """
     words = [
         *([f"{history.n_ended}/{budget} trials"] if history.rungs is None else []),
@@ -128,21 +128,21 @@ def head_row(
 
 
 def name_text(name: str) -> Text:
-    """A name that is cut where the terminal is narrow, so that a row stays a row."""
+    """A name that is truncated in narrow terminals, so that a row stays on one line."""
     return Text(name, no_wrap=True, overflow="ellipsis")
 
 
 def left_text(history: View, budget: int) -> list[str]:
-    """Words about the time left, if it can be told."""
+    """Text about the time left, if known."""
     left = time_left(history, budget)
     return [] if left is None else [f"about {duration(left)} left"]
 
 
 def time_left(history: View, budget: int) -> float | None:
-    """Seconds until the budget is used, by the pace of the trials that ended last.
+    """Estimated seconds until the budget is used, from the pace of the last trials.
 
-    Time counts while a trial ran or the method decided, so that a sweep that was interrupted for
-    the night does not seem slow. With rungs it is the pace of steps.
+    Only time in which a trial ran or the method decided counts, so that an interruption overnight
+    has no effect. With rungs it is the pace of steps.
     """
     if history.rungs is not None:
         return _time_left_by_steps(history, budget, history.rungs.full)
@@ -158,7 +158,7 @@ def time_left(history: View, budget: int) -> float | None:
 
 
 def _time_left_by_steps(history: View, budget: int, full: int) -> float | None:
-    """By the mean pace so far: a new config is shorter than a promotion to a high rung."""
+    """Estimate from the mean pace of steps so far, as new configs are shorter than promotions."""
     n_steps = n_trained(history.runs)
     left = (budget - history.spent) * full + sum(_n_ahead(history, r) for r in history.open_runs)
     if not n_steps or left <= 0:
@@ -169,12 +169,14 @@ def _time_left_by_steps(history: View, budget: int, full: int) -> float | None:
 
 
 def _n_ahead(history: View, run: Run) -> int:
-    """Steps of an open run's present stretch that are not trained yet: it is charged with all."""
+    """Steps of an open run's present stretch that are not trained yet; all
+    of them are in the budget.
+    """
     return stretch(history, run) - max(run.step - run.resumed_from, 0)
 
 
 def covered(spans: Iterable[tuple[float, float]]) -> float:
-    """How much time the spans cover together."""
+    """Total time that the spans cover."""
     total, until = 0.0, float("-inf")
     for start, end in sorted(spans):
         total += max(end - max(start, until), 0.0)
@@ -183,14 +185,14 @@ def covered(spans: Iterable[tuple[float, float]]) -> float:
 
 
 def downtime(history: View, since: float, until: float) -> float:
-    """Seconds between two times in which the sweep had no driver."""
+    """Seconds between two times without a driver."""
     return covered((max(start, since), min(end, until)) for start, end in history.gaps)
 
 
 def run_line(history: View, run: Run, n_ended: int, budget: int) -> str:
-    """One line for a run that has ended, as the ``n_ended``-th trial of the budget.
+    """One line for an ended run, the ``n_ended``-th trial of the budget.
 
-    With rungs it begins with the trainings' worth that are used.
+    With rungs it starts with the used budget in full trainings.
     """
     trial = history.trial(run.number)
     took = f"  {duration(run.seconds)}" if run.attempts else ""
@@ -211,14 +213,14 @@ def run_line(history: View, run: Run, n_ended: int, budget: int) -> str:
 
 
 def _end_of(run: Run) -> tuple[int, float]:
-    """What tells the ends of a run apart: one that paused may end again."""
+    """Key of one ending of a run, which may pause several times."""
     return run.number, run.ended_at or 0.0
 
 
 def _best_by(history: View, run: Run) -> str:
-    """The best mean of the runs that had ended when this one did.
+    """The best mean of the runs that had ended at the time of this run's end.
 
-    As long as no trial was trained in full, it is the best one just now.
+    As long as no trial was trained in full, it is the present best one.
     """
     if history.best is not None and history.best.value is None:
         return best_text(history)
@@ -232,7 +234,7 @@ def _best_by(history: View, run: Run) -> str:
 
 
 def best_text(history: View) -> str:
-    """The best value; under noise what is expected of the best trial, and how sure it is."""
+    """The best value; under noise the estimate of the best trial, and its certainty."""
     best, certainty = history.best, history.certainty
     if best is None or best.last_value is None or best.expected is None:
         return "best -"
@@ -244,19 +246,19 @@ def best_text(history: View) -> str:
 
 
 def value_text(value: float) -> str:
-    """A value with four decimals, where these say something."""
+    """A value with four decimals, or in scientific notation if very small or large."""
     return f"{value:.4f}" if value == 0 or 1e-3 <= abs(value) < 1e6 else f"{value:.4g}"
 
 
 def duration(seconds: float) -> str:
-    """Seconds in words that fit."""
+    """A duration as short text."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def sparkline(values: list[float], width: int = 40) -> str:
-    """Values as a row of bars, over their whole course."""
+    """Values as a row of bars, thinned over their whole length."""
     if len(values) > width:
         values = [values[index * (len(values) - 1) // (width - 1)] for index in range(width)]
     if not values:
@@ -272,6 +274,6 @@ def _progress(run: Run) -> str:
 
 
 def step_text(run: Run) -> str:
-    """How far a run has come, and of how many steps if it tells."""
+    """The step of a run, and the total if the trainer reports it."""
     epochs = run.metrics.get("epochs")
     return f"{run.step}" + (f"/{int(epochs)}" if epochs and is_finite(epochs) else "")

@@ -1,4 +1,4 @@
-"""A sweep's best trial comes in; the words and tables that a run ends with go out."""
+"""Result of a run for the terminal: the best trial and its network."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nasbo.trainer import Trainer
 
 
 def describe_best(history: View, trial: Trial, trainer: Trainer | None) -> RenderableType:
-    """The best config and, where the trainer can tell, the network that it stands for."""
+    """The best config and, if the trainer has a summary, its network."""
     value = "-" if trial.last_value is None else f"{trial.last_value:.5g}"
     value += at_step(history, trial)
     if len(trial.values) > 1:
@@ -37,11 +37,11 @@ def describe_best(history: View, trial: Trial, trainer: Trainer | None) -> Rende
 
 
 def _network(history: View, trial: Trial, trainer: Trainer) -> list[RenderableType]:
-    """What the trainer says of the network, or why it cannot."""
+    """The trainer's summary of the network, or the reason why it fails."""
     options = history.notes.get("trainer_options") or {}
     try:
         return _describe_network(trainer.describe(trial.config, options))
-    except Exception as error:  # a user's code, whose data may lie on the workers only
+    except Exception as error:  # a user's code, whose data may be on the workers only
         reason = (str(error).splitlines() or [""])[0]
         return [Text(f"network: not known here ({type(error).__name__}: {reason})")]
 

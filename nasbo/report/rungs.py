@@ -1,4 +1,4 @@
-"""Tables of rungs for the terminal: what was seen at each, and why paused trials wait."""
+"""Tables of rungs and paused trials for the terminal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COLUMNS = ("rung", "configs", "best", "went on", "paused", "failed", "agreement"
 
 
 def rung_table(rows: Sequence[RungRow]) -> Table:
-    """A row for each rung, the first one first."""
+    """One row per rung, lowest first."""
     table = Table(box=None, header_style="bold")
     for name in COLUMNS:
         table.add_column(name, justify="right", no_wrap=True)
@@ -27,7 +27,7 @@ def rung_table(rows: Sequence[RungRow]) -> Table:
 
 
 def rung_cells(row: RungRow, best: str) -> list[str]:
-    """What a table says of a rung, below ``COLUMNS``; ``best`` is its best value in words."""
+    """Cells of a rung's row, for ``COLUMNS``; ``best`` is its best value as text."""
     counts = [str(n) for n in (row.n_promoted, row.n_paused, row.n_failed)]
     agreement = "-"
     if row.agreement is not None:
@@ -36,7 +36,7 @@ def rung_cells(row: RungRow, best: str) -> list[str]:
 
 
 def waiting_table(history: View, found: Sequence[Waiting], most: int | None = None) -> Table:
-    """The paused trials and why they wait; of more than ``most`` the first ones."""
+    """The paused trials and why they are paused; at most ``most`` of them."""
     table = Table(box=None, header_style="bold")
     for name in ("paused", "subspace", "value", "waits as"):
         table.add_column(name, no_wrap=name != "subspace")

@@ -1,4 +1,4 @@
-"""A sweep's folder comes in; its report, always up to date, goes out on this machine's loopback."""
+"""Live report of a sweep, served on this machine's loopback."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HOST = "127.0.0.1"
 
 
 class LivePage:
-    """The report of a folder, made anew when it is asked for and the journal has grown."""
+    """The report of a folder, regenerated on request when the journal has grown."""
 
     def __init__(self, folder: Path, by: By = "estimate") -> None:
         self.sweep, self._by = SweepFolder(folder), by
@@ -48,7 +48,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: ReportServer
 
     def do_GET(self) -> None:
-        """The page, or its version; nothing else of the machine can be had here."""
+        """Serve the page or its version, and nothing else."""
         if not self._is_local():
             self.send_error(HTTPStatus.FORBIDDEN, "only by the name of this machine's loopback")
             return
@@ -77,16 +77,16 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def _is_local(self) -> bool:
-        """Another site's page must not reach this server by a name that leads to the loopback."""
+        """Check the Host header: no other site may reach the server through DNS rebinding."""
         name = self.headers.get("Host", "").rpartition(":")[0] or self.headers.get("Host", "")
         return name in (HOST, "localhost")
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Stay quiet: requests come every two seconds."""
+        """Log nothing: requests come every two seconds."""
 
 
 class ReportServer(ThreadingHTTPServer):
-    """Serves one folder's report; ``port`` 0 takes a free one."""
+    """HTTP server of one folder's report; ``port`` 0 means a free one."""
 
     daemon_threads = True
 
@@ -118,17 +118,17 @@ def serve_report(
 
 @contextmanager
 def served_report(folder: Path, port: int) -> Iterator[str]:
-    """Serve in a process of its own, so that drawing takes no time from a sweep that runs here.
+    """Serve in a separate process, so that drawing takes no time from a sweep in this one.
 
     Args:
         folder: of the sweep.
-        port: of the loopback; 0 takes a free one.
+        port: of the loopback; 0 means a free one.
 
     Yields:
         The report's address. The process ends with the block, or with this process.
 
     Raises:
-        NasboError: the port cannot be had.
+        NasboError: the port is not available.
     """
     process = subprocess.Popen(
         [sys.executable, "-m", __name__, str(folder), str(port)],
@@ -149,7 +149,7 @@ def served_report(folder: Path, port: int) -> Iterator[str]:
 
 
 def _serve_for_parent() -> None:
-    """Serve until the other end of the standard input is closed, however that process ends."""
+    """Serve until the standard input is closed, which happens however the parent process ends."""
     folder, port = sys.argv[1:]
     with ReportServer(Path(folder), int(port)) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()

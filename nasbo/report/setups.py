@@ -1,6 +1,6 @@
-"""Setups of sweeps: all settings but the seed, the budget and the machines, and names for them.
+"""Setups of sweeps (all settings except the seed, the budget and the machines), and their names.
 
-Sweeps of one setup differ by chance alone, so that a median over them means something.
+Sweeps of one setup differ only by chance, so that a median over them is meaningful.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from nasbo.report.study import Study
 from nasbo.sweeps.settings import MAY_DIFFER, SETTINGS
 
 FIRST = ("method", "method_options", "trainer", "trainer_options", "space", "provenance")
-"""Settings in the order in which names tell of them; the others follow."""
+"""Settings in the order in which names mention them; the others follow."""
 APART = {"seed", "stop_at", "metric", "mode", *MAY_DIFFER} - {"slots", *FIRST}
-"""Settings that do not make another setup: chance, budget, machines, and the goal that all have."""
+"""Settings that do not define a setup: chance, budget, machines, and the common goal."""
 VALUE_MAKERS = {
     "trainer": "trainer",
     "trainer_options": "trainer options",
     "space": "space",
     "provenance": "data",
 }
-"""Settings that values depend on, and what a page calls them."""
+"""Settings that values depend on, with their names on the page."""
 MAX_WORDS = 32
 
 Trait = tuple[str, str]
-"""A setting and, where it is a mapping, a key of it."""
+"""A setting and, if it is a mapping, one of its keys."""
 Setup = dict[Trait, Any]
 
 
 def setup_of(study: Study) -> Setup:
-    """What must be the same in sweeps that share a line; settings that are not given are absent."""
+    """Settings that define a setup; those that are not given are absent."""
     others = [name for name in SETTINGS if name not in (*FIRST, *APART)]
     setup: Setup = {}
     for name in (*FIRST, *others):
@@ -49,22 +49,23 @@ def setup_of(study: Study) -> Setup:
 
 
 def varying(studies: Sequence[Study]) -> list[Trait]:
-    """The traits in which the setups of sweeps differ, in their order."""
+    """Traits in which the setups of sweeps differ, in their order."""
     setups = [setup_of(study) for study in studies]
     traits = sorted({trait for setup in setups for trait in setup}, key=_order)
     return [trait for trait in traits if len({_key(s, [trait]) for s in setups}) > 1]
 
 
 def varying_settings(studies: Sequence[Study]) -> list[str]:
-    """The settings in which the setups of sweeps differ, in their order."""
+    """Settings in which the setups of sweeps differ, in their order."""
     return list(dict.fromkeys(name for name, _ in varying(studies)))
 
 
 def setup_names(studies: Sequence[Study]) -> list[str]:
     """A name for the setup of each sweep, such as ``attnbo · my:train epochs=3``.
 
-    Two sweeps have the same name exactly if they have the same setup. A name tells of the method
-    and of what differs, as far as that tells setups apart; trainers and spaces always.
+    Two sweeps have the same name if and only if they have the same setup. A name has the
+    method and those differing settings that are needed to tell setups apart; a differing
+    trainer or space always.
     """
     setups = [setup_of(study) for study in studies]
     chosen: list[Trait] = []
@@ -77,7 +78,7 @@ def setup_names(studies: Sequence[Study]) -> list[str]:
 
 
 def warning(studies: Sequence[Study]) -> str:
-    """A sentence where values were made in different ways; empty where they were not."""
+    """A caveat if values were obtained in different ways; else empty."""
     found = [VALUE_MAKERS[name] for name in varying_settings(studies) if name in VALUE_MAKERS]
     if not found:
         return ""
@@ -86,7 +87,7 @@ def warning(studies: Sequence[Study]) -> str:
 
 
 def setting_words(study: Study, name: str) -> str:
-    """A setting of a sweep for the cell of a table."""
+    """A sweep's setting for a table cell."""
     if name == "space":
         return f"{_space_name(study)} ({study.history.space.fingerprint()[:6]})"
     value = getattr(study.sweep, name)
@@ -101,7 +102,7 @@ def _order(trait: Trait) -> tuple[int, str, str]:
 
 
 def _key(setup: Setup, traits: Iterable[Trait]) -> str:
-    """A text that two setups share exactly if they agree in these traits."""
+    """A key that two setups share if and only if they agree in these traits."""
     values = [[trait in setup, setup.get(trait)] for trait in traits]
     return json.dumps(values, sort_keys=True, default=str)
 
@@ -128,7 +129,7 @@ def _words(study: Study, trait: Trait) -> str:
 
 
 def _unlike(names: Sequence[str], keys: Sequence[str]) -> list[str]:
-    """Number names that are the same although the setups are not: spaces of one file name."""
+    """Number equal names of different setups, as with spaces of one file name."""
     numbers: dict[str, dict[str, int]] = {}
     for name, key in zip(names, keys, strict=True):
         numbers.setdefault(name, {}).setdefault(key, len(numbers[name]) + 1)

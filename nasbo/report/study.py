@@ -1,4 +1,4 @@
-"""A sweep's folder comes in; what the figures of its report ask for goes out."""
+"""A sweep as its report sees it, and the figures of a report."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from nasbo.sweeps.settings import Sweep
 from nasbo.trainer import Trainer
 
 MAX_MARKS = 2_000
-"""More trials than this are thinned out in figures that draw each one."""
+"""Number of trials above which figures with one mark per trial are thinned."""
 SOURCE_COLORS = {
     "design": "muted",
     "model": "c1",
@@ -34,7 +34,7 @@ SOURCE_COLORS = {
 
 
 class NoDataError(NasboError):
-    """A figure that this sweep has no data for; the message says why."""
+    """A sweep has no data for a figure; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Study:
-    """A sweep as its report sees it.
+    """A sweep as the input of its report.
 
     ``beside`` are the sweeps that a page sets side by side, this one among them: their figures
     share scales and colours. ``by`` is what trials are ranked by.
@@ -67,22 +67,22 @@ class Study:
 
     @property
     def together(self) -> Sequence[Study]:
-        """The sweeps that share scales with this one; at least itself."""
+        """The sweeps that share scales with this one, including itself."""
         return self.beside or (self,)
 
     @property
     def sweep(self) -> Sweep:
-        """The settings of the sweep."""
+        """Settings of the sweep."""
         return self.folder.settings
 
     @cached_property
     def address(self) -> str:
-        """Where the sweep lies in its reader's words: a URL, or the folder's name."""
+        """Name of the sweep for readers: a URL, or the folder's name."""
         return self.folder.name if self.folder.location else self.folder.path.resolve().name
 
     @property
     def name(self) -> str:
-        """The last part of the address."""
+        """Last part of the address."""
         return self.address.rpartition("/")[2]
 
     @property
@@ -99,13 +99,13 @@ class Study:
 
     @cached_property
     def ended(self) -> list[Trial]:
-        """Trials that have ended, well or badly, in the order of their ends."""
+        """Ended trials, including failed ones, in the order of their ends."""
         ended = [trial for trial in self.history.trials if not trial.is_open]
         return sorted(ended, key=lambda trial: (trial.ended_at or 0.0, trial.id))
 
     @cached_property
     def valued(self) -> list[Trial]:
-        """Trials that have ended with a value, in the order of their ends.
+        """Trials that ended with a value, in the order of their ends.
 
         With rungs these were trained in full: their values are of the same step.
         """
@@ -113,9 +113,10 @@ class Study:
 
     @cached_property
     def course(self) -> list[tuple[float, Trial]]:
-        """Trials over the budget: their numbers or, with rungs, the trainings' worth until then.
+        """Trials with their positions on the budget's axis: numbers or, with
+        rungs, trainings' worth.
 
-        With rungs these are the ones that were trained in full.
+        With rungs these are the trials that were trained in full.
         """
         rungs = self.history.rungs
         if rungs is None:
@@ -124,13 +125,13 @@ class Study:
 
     @property
     def budget_title(self) -> str:
-        """The title of an axis along which the budget is used."""
+        """Title of the budget's axis."""
         has_rungs = self.history.rungs is not None
         return "full trainings' worth" if has_rungs else "trials that have ended"
 
     @property
     def in_full(self) -> str:
-        """A sentence for the caption of a figure that compares values; empty without rungs."""
+        """A caption sentence for figures that compare values; empty without rungs."""
         if self.history.rungs is None:
             return ""
         n, n_all = len(self.valued), len(self.history.trials)
@@ -138,23 +139,23 @@ class Study:
 
     @cached_property
     def ranked(self) -> list[Trial]:
-        """Trials with a value, the best first."""
+        """Trials with a value, best first."""
         return self.history.objectives.ranked(self.valued, self.by)
 
     @property
     def best_value(self) -> float:
-        """What the first of the ranked trials is ranked by."""
+        """The value or estimate of the first ranked trial."""
         best = self.ranked[0]
         return value_of(best) if self.by == "observed" else expected_of(best)
 
     @property
     def value_limits(self) -> tuple[float, float]:
-        """Ends of an axis of values."""
+        """Limits of an axis of values."""
         return value_limits([value for one in self.together for value in one.values], self.mode)
 
     @cached_property
     def summaries(self) -> dict[int, dict[str, Any]]:
-        """What the trainer has told of configs so far, by trial number: it may take its time."""
+        """Cached summaries of the trainer by trial number, as they may be slow."""
         return {}
 
     @cached_property
@@ -163,12 +164,12 @@ class Study:
 
     @cached_property
     def importance(self) -> Importance | None:
-        """What the parameters explain; ``None`` where there is too little to tell."""
+        """Importance of the parameters; ``None`` if there are too few results."""
         return measure_importance(self.history)
 
     @cached_property
     def explanation(self) -> Explanation:
-        """What the method's model has learned; empty, with a reason, without one."""
+        """What the method's model has learned; without a model, the reason for that."""
         try:
             method = self.folder.method
         except (NasboError, TypeError) as error:
@@ -177,7 +178,7 @@ class Study:
 
     @cached_property
     def drawn(self) -> set[int]:
-        """Numbers of the trials that figures with a mark per trial draw: all, or a part."""
+        """Numbers of the trials that are drawn in figures with one mark per trial."""
         if len(self.history.trials) <= MAX_MARKS:
             return {trial.id for trial in self.history.trials}
         best = {trial.id for trial in self.ranked[: MAX_MARKS // 4]}
@@ -186,19 +187,19 @@ class Study:
 
     @property
     def thinned(self) -> str:
-        """A sentence for the caption where not all trials are drawn."""
+        """A caption sentence if not all trials are drawn."""
         n = len(self.history.trials)
         return f" Drawn are {len(self.drawn):,} of {n:,} trials." if len(self.drawn) < n else ""
 
     def group(self, trial: Trial, most: int = len(SERIES)) -> str:
-        """The subspace of a trial or, in spaces with more than ``most``, its first choice alone."""
+        """The subspace of a trial; its first choice in spaces with more than ``most`` subspaces."""
         subspace = self.history.subspace(trial)
         is_listed = self.history.space.n_subspaces <= most
         return subspace.id if is_listed else subspace.first_choice
 
     @property
     def grouped(self) -> str:
-        """A sentence for the caption where subspaces are not shown one by one."""
+        """A caption sentence if subspaces are grouped."""
         n = self.history.space.n_subspaces
         if n <= len(SERIES):
             return ""
@@ -206,7 +207,7 @@ class Study:
 
     @cached_property
     def group_colors(self) -> dict[str, str]:
-        """Colours of the groups with most trials; the others share ``muted``."""
+        """Colours of the groups with most trials; the others are ``muted``."""
         trials = [trial for one in self._alike for trial in one.history.trials]
         counts = Counter(map(self.group, trials))
         n_colored = len(SERIES) if len(counts) <= len(SERIES) else len(SERIES) - 1
@@ -217,7 +218,7 @@ class Study:
 
     @cached_property
     def _alike(self) -> list[Study]:
-        """The sweeps that share colours of subspaces: those over the same space."""
+        """The sweeps over the same space, which share colours of subspaces."""
         own = self.history.space.fingerprint()
         return [one for one in self.together if one.history.space.fingerprint() == own]
 
@@ -225,14 +226,14 @@ class Study:
         return self.group_colors.get(self.group(trial), "muted")
 
     def group_legend(self) -> list[tuple[str, str]]:
-        """Entries of a legend: (group, colour)."""
+        """Legend entries: (group, colour)."""
         entries = list(self.group_colors.items())
         names = {self.group(trial) for one in self._alike for trial in one.history.trials}
         n_others = len(names) - len(entries)
         return entries + ([(f"{n_others:,} others", "muted")] if n_others > 0 else [])
 
     def require_values(self, least: int = 1) -> None:
-        """Raise ``NoDataError`` unless so many trials have ended with a value."""
+        """Raise ``NoDataError`` if fewer than ``least`` trials ended with a value."""
         if len(self.valued) < least:
             wanted = "no trial" if least == 1 else f"fewer than {least} trials"
             has_rungs = self.history.rungs is not None
@@ -240,7 +241,7 @@ class Study:
             raise NoDataError(f"{wanted} {how if has_rungs else 'ended with a value'} so far")
 
     def words(self, trial: Trial) -> str:
-        """A trial in a few lines, for the pointer."""
+        """A trial in a few lines, for the tooltip."""
         value = trial.cause or trial.state
         if trial.value is not None:
             value = f"{self.metric} {values_text(trial)}"
@@ -263,19 +264,19 @@ def value_of(trial: Trial) -> float:
 
 
 def last_text(trial: Trial) -> str:
-    """The value of a trial or, of one that was trained in part, the last one and its step."""
+    """The value of a trial; after a partial training its last value and step."""
     if trial.partial is None:
         return number_text(value_of(trial), 5)
     return f"{number_text(trial.partial.value, 5)} at step {trial.partial.step}"
 
 
 def expected_of(trial: Trial) -> float:
-    """What is expected of a trial that has a value; without an estimate the value itself."""
+    """The estimate of a trial's value; without one the value itself."""
     return value_of(trial) if trial.expected is None else trial.expected
 
 
 def values_text(trial: Trial) -> str:
-    """The value of a trial and, under noise, what is expected of it."""
+    """The value of a trial and, under noise, its estimate."""
     text = number_text(value_of(trial), 5)
     if trial.estimate is None:
         return text
@@ -283,7 +284,7 @@ def values_text(trial: Trial) -> str:
 
 
 def key_of(trial: Trial) -> str:
-    """What marks of one trial have in common in all figures."""
+    """Key that connects the marks of one trial in all figures."""
     return f"t{trial.id}"
 
 
@@ -292,11 +293,11 @@ def shorten_id(text: str, size: int = 60) -> str:
 
 
 def open_study(folder: str | os.PathLike[str], by: By = "estimate") -> Study:
-    """Read a sweep for a report; its trainer is used where it can be had.
+    """Read a sweep for a report, with its trainer if that can be imported.
 
     Args:
         folder: of the sweep.
-        by: what its trials are ranked by.
+        by: criterion that ranks its trials.
     """
     sweep = SweepFolder(folder)
     trainer: Trainer | None
@@ -309,10 +310,10 @@ def open_study(folder: str | os.PathLike[str], by: By = "estimate") -> Study:
 
 
 def summarise(study: Study, trial: Trial) -> dict[str, Any]:
-    """What the trainer tells of a config without training it; empty if it does not.
+    """The trainer's summary of a config; empty if it has none.
 
     Raises:
-        NoDataError: the trainer's own function failed.
+        NoDataError: the trainer's function failed.
     """
     if study.trainer is None or study.trainer.summary is None:
         return {}

@@ -1,4 +1,4 @@
-"""A drawing comes in; SVG text for the inside of an HTML page goes out."""
+"""Drawings as SVG for the inside of an HTML page."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from html import escape
 from nasbo.report.drawing import DARK, LIGHT, Box, Dot, Drawing, Heat, Line, Shape, Words
 
 HEAT_COLOR = (42, 120, 214)
-"""Cells have this colour and are the more opaque the larger they are: right on any background."""
+"""Colour of heat map cells, whose opacity shows the value: suited to any background."""
 
 
 def to_svg(drawing: Drawing, words: str) -> str:
-    """The drawing; ``words`` are for those who do not see it."""
+    """The drawing as SVG; ``words`` is the text for screen readers."""
     body = "".join(_shape(shape) for shape in drawing.shapes)
     size = f"0 0 {_number(drawing.width)} {_number(drawing.height)}"
     return f'<svg viewBox="{size}" role="img" aria-label="{escape(words)}">{body}</svg>'
 
 
 def color_rules() -> str:
-    """CSS: the colours by name, for light and dark, and classes that fill and stroke with them."""
+    """CSS variables of the colours for light and dark mode, and classes that use them."""
     rules = [f":root{{{_variables(LIGHT)}}}"]
     rules.append(f"@media (prefers-color-scheme:dark){{:root{{{_variables(DARK)}}}}}")
     for name in LIGHT:
@@ -102,7 +102,7 @@ def _number(value: float) -> str:
 
 
 def heat_png(values: Sequence[Sequence[float]]) -> bytes:
-    """A PNG file with one pixel per value, as opaque as the value is large."""
+    """A PNG file with one pixel per value, with the value as opacity."""
     largest = max((max(row) for row in values), default=0.0) or 1.0
     color = bytes(HEAT_COLOR)
     rows = [

@@ -1,7 +1,7 @@
-"""A history comes in; curves, a table of hyperparameters and attention maps go to TensorBoard.
+"""Curves, a table of hyperparameters and attention maps for TensorBoard.
 
-A trainer may write event files of its own in its trials' folders; the curves of trials without
-them are written here, as the journal has them. ``tensorboard --logdir DIR`` shows all of them.
+A trainer may write its own event files in its trials' folders. Curves of trials without them are
+written here, from the journal. ``tensorboard --logdir DIR`` shows all of them.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ TENSORBOARD_FOLDER = "tensorboard"
 class TensorboardLog:
     """Writes what is new in a history; one object per run of a sweep.
 
-    Attention maps come every few rounds. Those of the preset ``paper`` need its encoder trained,
-    which on a space of networks takes about a minute, even with the few rows that
-    ``attention_maps`` takes: they come once, when the log of a sweep that has used its budget is
-    closed, and not while others look on.
+    Attention maps are written every few rounds. Those of the preset ``paper`` require a
+    training of its encoder, which on a space of networks takes about a minute, even with the
+    few rows that ``attention_maps`` uses: they are written once, when the log of a sweep that
+    has used its budget is closed.
 
     Args:
-        folder: of the sweep; files go to ``tensorboard`` inside.
+        folder: of the sweep; files go to its folder ``tensorboard``.
         metric: name of the value.
         method: the sweep's method and
         options: its options, which decide whether there are attention maps;
@@ -63,9 +63,9 @@ class TensorboardLog:
         self._writer: Any = None
 
     def update(self, history: View) -> None:
-        """Write what has come since the last call; a resumed sweep writes all of it again.
+        """Write what is new since the last call; after a resume, everything is written again.
 
-        Cheap where nothing has, so that it can be called as often as a display.
+        Cheap if nothing is new, so it can be called as often as a display.
         """
         n_pauses = sum(len(run.pauses) for run in history.runs) if history.rungs else 0
         seen = (history.n_ended, len(history.rounds), n_pauses)
@@ -85,7 +85,7 @@ class TensorboardLog:
             self._writer.flush()
 
     def close(self) -> None:
-        """Finish the file; with the maps that are too costly for a sweep that runs."""
+        """Close the file, after the maps that are too expensive during a sweep."""
         last, self._last = self._last, None
         if self._are_maps_costly and last is not None and _is_used_up(last):
             self._write_maps(last)
@@ -97,12 +97,12 @@ class TensorboardLog:
         if self._writer is None:
             from torch.utils.tensorboard.writer import SummaryWriter
 
-            # What an earlier run of the sweep wrote is written again: purged, not drawn twice.
+            # Data of an earlier run is written again: purge it.
             self._writer = SummaryWriter(str(self.folder), purge_step=0)
         return self._writer
 
     def _write_curve(self, history: View) -> None:
-        """The best so far over the trials that have ended or, with rungs, the steps trained."""
+        """The best so far over the ended trials or, with rungs, the trained steps."""
         full = 1 if history.rungs is None else history.rungs.full
         curve = best_course(history, is_open=True)
         for used, value in curve[self._n_curve :]:
@@ -111,7 +111,7 @@ class TensorboardLog:
         self._n_curve = len(curve)
 
     def _write_run(self, history: View, run: Run) -> None:
-        """A trial's row of hyperparameters and a run's curve, in place of what was there."""
+        """Replace a trial's row of hyperparameters and a run's curve."""
         from torch.utils.tensorboard.summary import hparams
         from torch.utils.tensorboard.writer import SummaryWriter
 
@@ -148,7 +148,7 @@ class TensorboardLog:
         try:
             maps = attention_maps(history, method, options, seed)
         except NoAttentionError:
-            self.maps_every = 0  # it will not have one later either
+            self.maps_every = 0  # a later call would fail, too
             return
         self._maps_at = number
         for one in maps:
@@ -158,7 +158,7 @@ class TensorboardLog:
 
 
 def _is_used_up(history: View) -> bool:
-    """Whether the budget is used; with rungs it pays nothing any more."""
+    """Whether the budget is used; with rungs, whether it allows nothing more."""
     budget = history.budget or 1
     return history.n_ended >= budget if history.rungs is None else is_complete(history, budget)
 
@@ -174,7 +174,7 @@ def clean_curve(curve: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
 
 
 def hyperparameters(history: View, trial: Trial) -> dict[str, Any]:
-    """A config as the table of hyperparameters takes it: lists by their positions."""
+    """A config as a row of hyperparameters, with one entry per list element."""
     row: dict[str, Any] = {"trial": trial.id, "subspace": history.subspace(trial).id}
     for coordinate in history.subspace(trial).coordinates:
         value = coordinate.value_in(trial.config)
@@ -183,7 +183,7 @@ def hyperparameters(history: View, trial: Trial) -> dict[str, Any]:
 
 
 def map_picture(one: AttentionMap, metric: str) -> Any:
-    """An attention map as a matplotlib figure, tokens labelled."""
+    """An attention map as a matplotlib figure with token labels."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -204,10 +204,10 @@ def map_picture(one: AttentionMap, metric: str) -> Any:
 
 
 def write_tensorboard(folder: Path, history: View, metric: str = "value", **search: Any) -> Path:
-    """Write a whole history at once; ``search`` is as for ``TensorboardLog``.
+    """Write a whole history at once; ``search`` are arguments of ``TensorboardLog``.
 
     Returns:
-        The folder to show.
+        The folder for TensorBoard.
     """
     log = TensorboardLog(folder, metric, **search)
     try:

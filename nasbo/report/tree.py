@@ -1,4 +1,4 @@
-"""A space comes in; its drawing as a terminal tree, and its table as plain values, go out."""
+"""Tree of a search space for the terminal, and its counts as plain values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def draw_space(space: Space) -> Tree:
 
 
 def _line(*parts: tuple[str, str]) -> Text:
-    """Words with their styles; names and values are never read as markup."""
+    """Text parts with their styles; names and values are never parsed as markup."""
     text = Text()
     for words, style in parts:
         text.append("  " if text else "").append(words, style)
@@ -64,7 +64,7 @@ def _head(parameter: Parameter, suffix: str) -> Text:
 
 
 def space_table(space: Space) -> dict[str, Any]:
-    """Counts, and the subspaces one by one where there are not too many."""
+    """Counts, and all subspaces if there are not too many."""
     listed = [
         {"id": sub.id, "choices": sub.choices, "n_parameters": sub.n_parameters}
         for sub in (space.subspaces() if space.is_listable else ())

@@ -1,4 +1,4 @@
-"""Table of where a sweep stands, drawn over itself as it goes on."""
+"""Live status table of a sweep in the terminal."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _WIDTH = 60
 
 
 class SweepFollower(SweepFolder):
-    """A sweep that somebody else runs; only what is new in its journal is read."""
+    """A sweep that another process runs; only new lines of its journal are read."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         super().__init__(folder)
@@ -52,7 +52,7 @@ class SweepFollower(SweepFolder):
         self.history, self._decode = History(self.space, self.settings.mode), Decoder()
 
     def refresh(self) -> SweepFollower:
-        """Take in what has happened since the last call."""
+        """Apply the events since the last call."""
         pull(self.path)
         lines, is_new = self._journal.read()
         if is_new:
@@ -64,7 +64,7 @@ class SweepFollower(SweepFolder):
 
 @dataclass
 class Tally:
-    """Counts of a subspace, and its best value: a row of the table."""
+    """Counts and best value of a subspace, which is a row of the table."""
 
     index: int
     n_trials: int = 0
@@ -75,11 +75,11 @@ class Tally:
 
 
 def tallies(history: View, is_running: bool = True) -> list[Tally]:
-    """What the table tells of each subspace; those with most trials first, then the best.
+    """Rows of the table by subspace, ordered by number of trials, then by best value.
 
     Args:
         history: of the sweep.
-        is_running: whether it runs; if not, its open trials do not either.
+        is_running: whether the sweep runs; if not, its open trials do not run.
     """
     found: dict[int, Tally] = {}
     for trial in history.trials:
@@ -99,7 +99,7 @@ def _rank(history: View, tally: Tally) -> tuple[float, int]:
 
 
 def ei_shares(history: View) -> dict[int, float]:
-    """How the expected improvement of the last round with a model is spread over its subspaces."""
+    """Share of each subspace in the expected improvement of the last round with a model."""
     known = (t.round for t in reversed(history.trials) if is_finite(t.info.get("log_ei")))
     last = next(known, None)
     if last is None:
@@ -120,9 +120,10 @@ def ei_shares(history: View) -> dict[int, float]:
 
 
 def recent_busy_share(history: View, now: float) -> float | None:
-    """Part of the slots' time spent on trials, in the time of the attempts that ended last.
+    """Share of the slots' time that was spent on trials, over the last ended attempts.
 
-    The slots are as many as ran at once in that time; time without a driver does not count.
+    The number of slots is the largest number of concurrent attempts in that time. Time without
+    a driver does not count.
     """
     runs = history.runs[-4 * RECENT :]
     ends = sorted(one.end for r in runs for one in r.attempts if one.end is not None)[-RECENT:]
@@ -136,7 +137,7 @@ def recent_busy_share(history: View, now: float) -> float | None:
 
 
 def _most_at_once(spans: list[tuple[float, float]]) -> int:
-    """An end counts before a start of the same time."""
+    """Largest number of concurrent spans; an end counts before a start at the same time."""
     steps = sorted([(start, 1) for start, _ in spans] + [(end, -1) for _, end in spans])
     level = most = 0
     for _, step in steps:
@@ -146,7 +147,7 @@ def _most_at_once(spans: list[tuple[float, float]]) -> int:
 
 
 def draw_status(follower: SweepFollower, now: float | None = None) -> RenderableType:
-    """Where a sweep stands, as a picture for the terminal."""
+    """Status of a sweep for the terminal."""
     now = time.time() if now is None else now
     history, state = follower.history, follower.state
     parts: list[RenderableType] = [_head(follower, state, now), _subspace_table(history, state)]
@@ -162,7 +163,7 @@ def draw_status(follower: SweepFollower, now: float | None = None) -> Renderable
 
 
 def _paused(history: View) -> list[RenderableType]:
-    """The rungs, and why trials wait there; without rungs how many have paused."""
+    """The rungs and paused trials; without rungs the number of paused ones."""
     if history.rungs is not None:
         found = waiting(history)
         tables: list[RenderableType] = [Text(), rung_table(rung_rows(history))]
@@ -218,7 +219,7 @@ def watch(
     interval_s: float = 1.0,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Show where a sweep stands until it has finished or Ctrl-C; once, where is no terminal."""
+    """Show the status until the sweep has finished or Ctrl-C; only once without a terminal."""
     follower = SweepFollower(folder)
     follower.refresh()
     if not console.is_terminal:

@@ -1,4 +1,4 @@
-"""Explanation of a trial in words and tables."""
+"""Explanation of a trial as text and tables."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ MAX_EFFECTS = 12
 
 
 def describe_why(sweep: SweepFolder, number: int) -> RenderableType:
-    """What the sweep's method says about a trial.
+    """The explanation of a trial by the sweep's method.
 
     Args:
-        sweep: whose trial it is.
+        sweep: the sweep of the trial.
         number: of the trial, or of one of its runs.
 
     Raises:
-        NasboError: no such trial, or nothing that could explain it; the message says why.
+        NasboError: there is no such trial, or no explanation; the message says why.
     """
     n_runs = sweep.history.n_runs
     if number >= n_runs:
@@ -69,7 +69,7 @@ def _lines(
 
 
 def _suggested(trial: Trial) -> str:
-    """Where a trial comes from, and what was thought of it then."""
+    """Source of a trial, and its prediction at the time."""
     words = trial.source if trial.round < 0 else f"round {trial.round}, {trial.source}"
     told = [trial.info.get(key) for key in PREDICTION]
     value, low, high = (_number(one) if is_finite(one) else "" for one in told)
@@ -117,7 +117,7 @@ def _known(sweep: SweepFolder, trial: Trial) -> str:
 
 
 def _differing(one: Neighbour) -> Text:
-    # What one of the two does not have follows from a structural difference: it comes last.
+    # Parameters that exist in only one of the configs follow from a structural difference: last.
     pairs = sorted(one.differences.items(), key=lambda pair: None in pair[1])
     parts = [f"{label} {_text(there)} (here {_text(here)})" for label, (here, there) in pairs]
     n_more = len(parts) - MAX_DIFFERENCES

@@ -1,4 +1,4 @@
-"""Report of a sweep as an HTML file, and single figures of it as PNG."""
+"""Writer of a sweep's report as an HTML file, and of single figures as PNG."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ REPORT_FILE = "report.html"
 
 
 def write_report(folder: Path, out: Path | None = None, by: By = "estimate") -> Path:
-    """Write the report of a sweep, running or not.
+    """Write the report of a sweep, which may be running.
 
     Args:
         folder: of the sweep.
-        out: the HTML file; default ``report.html`` in the folder, and in the bucket that the
-            folder mirrors.
-        by: what trials are ranked by.
+        out: the HTML file; by default ``report.html`` in the folder, and in its bucket if it is a
+            mirror.
+        by: criterion that ranks trials.
 
     Raises:
-        SweepError: the folder holds no sweep, or its bucket cannot be written.
+        SweepError: the folder has no sweep, or its bucket cannot be written.
         NasboError: the file cannot be written.
     """
     path = out or folder / REPORT_FILE
@@ -46,7 +46,7 @@ def write_figure(folder: Path, name: str, path: Path, by: By = "estimate") -> No
     """Write one figure of a sweep's report as PNG.
 
     Raises:
-        NasboError: no such figure, no data for it, or it is a table.
+        NasboError: there is no such figure, no data for it, or it is a table.
     """
     known = FIGURES | RUNG_FIGURES
     if name not in known:
@@ -61,13 +61,13 @@ def write_figure(folder: Path, name: str, path: Path, by: By = "estimate") -> No
 
 
 def check_file(path: Path) -> None:
-    """Raise ``NasboError`` where a folder is in the way of a file, before work is done for it."""
+    """Raise ``NasboError`` early if the path of a file is a folder."""
     if path.is_dir():
         raise NasboError(f"{path}: must be a file to write, but is a folder")
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file as a whole or not at all."""
+    """Write a file atomically."""
     check_file(path)
     partial = path.with_name(f"{path.name}.partial")
     try:
@@ -80,7 +80,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def make_page(study: Study) -> Page:
-    """All figures of a study, and the numbers to see first."""
+    """All figures of a study, with the numbers for the top of the page."""
     figures, left_out = collect(study, figures_of(study))
     goal = "maximised" if study.mode == "max" else "minimised"
     subtitle = (
@@ -91,7 +91,7 @@ def make_page(study: Study) -> Page:
 
 
 def _best_words(study: Study, best: Trial) -> str:
-    """What the number of the best trial is; under noise also what was observed, and how sure."""
+    """Label of the best trial's number; under noise with the observed value and the certainty."""
     certainty = None if study.by == "observed" else study.history.certainty
     if certainty is None:
         return f"best {study.metric}, trial {best.id}"
@@ -101,7 +101,7 @@ def _best_words(study: Study, best: Trial) -> str:
 
 
 def _partial_tile(study: Study, best: Trial) -> tuple[str, str]:
-    """The best trial as long as none was trained in full."""
+    """Tile of the best trial while none was trained in full."""
     where = f"best {study.metric} so far{at_step(study.history, best)}, trial {best.id}"
     return number_text(best.last_value or 0.0, 5), where
 

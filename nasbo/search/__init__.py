@@ -1,7 +1,7 @@
-"""Searches: ask and tell, schedules, and the driver that all who run trainings share.
+"""Search without Ray: ask/tell interface, schedules, and the driver that all runners share.
 
-Public: ``Search``, and for those who run trainings themselves the ``Driver`` with its ``Schedule``,
-``Policies``, ``StoppingRule`` and deciders.
+Public: ``Search``, and for custom runners the ``Driver`` with its ``Schedule``, ``Policies``,
+``StoppingRule`` and deciders.
 """
 
 from nasbo.search.driver import Decided, Decider, Driver, LocalDecider, Next, Policies

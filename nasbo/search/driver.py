@@ -1,8 +1,8 @@
-"""The driver of a search: which run starts next, and what follows from reports and endings.
+"""Driver of a search: which run starts next, and what follows from reports and endings.
 
-The driver knows neither Ray nor machines. Whoever runs trainings asks ``next``, and tells
-``on_report`` and ``on_end``: the loop in one process (``nasbo/loop.py``), the simulated cluster of
-the benchmark, the searcher in a user's own Tuner, and that of a sweep all do the same.
+The driver knows neither Ray nor machines. A runner calls ``next``, ``on_report`` and ``on_end``:
+the loop in one process (``nasbo/loop.py``), the simulated cluster of the benchmark, the searcher in
+a user's own Tuner and that of a sweep all do so.
 """
 
 from __future__ import annotations
@@ -30,32 +30,32 @@ from nasbo.search.search import Search
 from nasbo.search.stopping import TO_THE_END, StoppingRule, Verdict
 
 Decided = tuple[list[Suggestion], float]
-"""Suggestions, and the seconds that it took to find them."""
+"""Suggestions, and the seconds that the decision took."""
 
 
 class Next(Enum):
-    """What ``Driver.next`` answers where there is no run to start."""
+    """Answer of ``Driver.next`` if there is no run to start."""
 
     WAIT = "wait"
     DONE = "done"
 
 
 class Decider(Protocol):
-    """Asks the method, here or elsewhere."""
+    """Calls the method, in this process or another one."""
 
     @property
     def is_busy(self) -> bool:
         """Whether a decision was begun and not fetched yet."""
 
     def begin(self, search: Search, n: int) -> None:
-        """Begin to decide on ``n`` configs."""
+        """Start deciding on ``n`` configs."""
 
     def fetch(self, is_idle: bool) -> Decided | None:
-        """The decision, if it is ready; with ``is_idle`` nothing runs, and waiting costs nobody."""
+        """The decision, if it is ready. With ``is_idle`` no run is active, so it may block."""
 
 
 class LocalDecider:
-    """Asks the method in this process, at once."""
+    """Calls the method in this process, synchronously."""
 
     def __init__(self) -> None:
         self._decided: Decided | None = None
@@ -74,16 +74,16 @@ class LocalDecider:
 
 @dataclass(frozen=True)
 class Policies:
-    """Small objects that shape what the driver does.
+    """Policies of a driver.
 
     Attributes:
-        screens: called with a run just before it would start; one that has ended the run itself,
-            without training, says so by ``True``.
-        cost: what a trial will cost, if anybody knows: within a round the most expensive ones
-            start first, so that the slots become free at about the same time.
-        retry: whether a run that ended with a message is begun again.
+        screens: called with a run just before its start; ``True`` means that the screen has ended
+            the run without training.
+        cost: expected cost of a trial, if known: within a round the most expensive ones start
+            first, so that all slots become free at about the same time.
+        retry: whether a run that ended with a message is started again.
         ended: called with each run that has ended or paused.
-        stopping: how far runs are trained.
+        stopping: rule for how far runs are trained.
     """
 
     screens: Sequence[Callable[[Run], bool]] = ()
@@ -97,9 +97,9 @@ class Driver:
     """Decides what runs next.
 
     Args:
-        search: the history; runs that are open in it come first.
-        schedule: when to decide on how many.
-        decider: asks the method; by default here, at once.
+        search: the search; its open runs come first.
+        schedule: when to decide, and on how many configs.
+        decider: calls the method; by default in this process.
         policies: screens, retries and the like.
     """
 
@@ -120,13 +120,13 @@ class Driver:
         self._promotions: list[Promotion] = []
         self.queue(search.history.open_numbers)
 
-    # What whoever runs trainings calls
+    # Called by the runner
 
     def next(self, slots: int | None = None) -> Run | Next:
-        """The run to start now; it is noted as started.
+        """The run to start now, which is recorded as started.
 
         Args:
-            slots: how many runs there can be at once; ``None`` if nobody knows.
+            slots: number of runs that can be active at once; ``None`` if unknown.
         """
         for number, until in self._policies.stopping.due(self.search.history):
             self.resume(number, until)
@@ -141,7 +141,7 @@ class Driver:
     def on_report(
         self, run: int, step: int, value: float | None, metrics: Mapping[str, Any]
     ) -> Verdict:
-        """Note a measurement of a run; whether it is to go on."""
+        """Record a measurement of a run; returns whether the run goes on."""
         self.search.report(run, step, value, metrics)
         target, ask = self._targets.get(run), self._policies.stopping.verdict
         if target is not None and step >= target:
@@ -161,10 +161,10 @@ class Driver:
         message: str = "",
         step: int = 0,
     ) -> bool:
-        """Note how a run ended, as ``Search.tell`` does; whether it is begun again.
+        """Record how a run ended, as ``Search.tell`` does; returns whether it will be retried.
 
-        One that obeyed a verdict ends by the error ``paused`` or ``stopped``, with its value; one
-        that trained on to its end has simply finished.
+        A run that obeyed a verdict ends with the error ``paused`` or ``stopped`` and its value. One
+        that trained on to its end has finished.
         """
         self.running.discard(run)
         if error is not None:
@@ -178,39 +178,39 @@ class Driver:
         return False
 
     def leave_open(self, run: int) -> None:
-        """A run broke off for a reason outside of it: it stays open, for a resume."""
+        """Leave a run open for a resume, as it broke off for an unrelated reason."""
         self.running.discard(run)
 
     def resume(self, run: int, until: int | None = None) -> None:
-        """Have a paused run go on next, under its own number, until a step or to its end."""
+        """Continue a paused run next, under its own number, until a step or to its end."""
         self.search.target(run, until)
         self._waiting.appendleft(run)
 
-    # What there is to do
+    # State of the search
 
     @property
     def left(self) -> int | None:
-        """How many configs of the budget have not been decided on."""
+        """Number of configs of the budget that have not been decided on."""
         budget = self.schedule.budget
         return None if budget is None else room(self.search.history, budget)
 
     @property
     def is_ending(self) -> bool:
-        """Whether no new config will be decided on."""
+        """Whether no further configs will be decided on."""
         return self.left == 0 or self.search.history.is_exhausted
 
     @property
     def is_done(self) -> bool:
-        """Whether everything has been handed out."""
+        """Whether all runs have been started."""
         return not self._waiting and self.is_ending and not self._due()
 
     @property
     def is_deciding(self) -> bool:
-        """Whether the method has been asked and has not answered yet."""
+        """Whether the method is deciding."""
         return self._decider.is_busy
 
     def wanted(self, slots: int | None) -> int:
-        """How many configs the method should decide on now; 0 for none."""
+        """Number of configs that the method should decide on now; 0 for none."""
         history = self.search.history
         if self._waiting or self._repeat() or history.is_exhausted or self.left == 0:
             return 0
@@ -218,14 +218,14 @@ class Driver:
         return n if self.left is None else min(n, self.left)
 
     def add(self, suggestions: list[Suggestion], seconds: float, unseen: Sequence[int]) -> None:
-        """Queue what the method decided; nothing at all means that the space is used up."""
+        """Queue the method's decision; an empty one means that the space is exhausted."""
         if not suggestions:
             self.search.record(*(one.event for one in self._promotions), ev.Exhausted())
         new = self.search.add_round(suggestions, seconds, unseen, self._promotions)
         self._queue_promoted([trial.id for trial in new])
 
     def queue(self, numbers: Sequence[int]) -> None:
-        """Have runs wait for a slot, the most expensive first."""
+        """Queue runs for a slot, the most expensive first."""
         history, policies = self.search.history, self._policies
 
         def expense(number: int) -> float:
@@ -234,17 +234,17 @@ class Driver:
         self._waiting.extend(sorted(numbers, key=lambda n: (-expense(n), n)))
 
     def forget(self, numbers: Collection[int]) -> None:
-        """Leave runs out of the queue that somebody else holds."""
+        """Remove runs from the queue that another process holds."""
         self._waiting = deque(number for number in self._waiting if number not in numbers)
 
     def settle(self, run: int) -> None:
-        """Call those who wait for runs that have ended."""
+        """Call the policies for a run that has ended or paused."""
         ended = self.search.history.run(run)
         for call in self._policies.ended:
             call(ended)
 
     def _decide(self, slots: int | None) -> None:
-        """Fetch a decision that is ready; begin one that is due."""
+        """Fetch a decision that is ready; start one that is due."""
         if self._decider.is_busy:
             self._fetch()
         if self._decider.is_busy:
@@ -265,7 +265,7 @@ class Driver:
             self.add(*decided, self._unseen)
 
     def _start(self, run: Run) -> Run:
-        """Note that a run starts; the first time it gets its target."""
+        """Record the start of a run; the first start sets its target."""
         until = run.until if run.attempts else self._first_target(run)
         if until != run.until:
             self.search.target(run, until)
@@ -287,10 +287,10 @@ class Driver:
         return None
 
     def _split(self, slots: int | None, n: int) -> tuple[list[Promotion], int]:
-        """The promotions that go on now, and how many of ``n`` new configs begin with them.
+        """The promotions that are due now, and how many of ``n`` new configs start with them.
 
-        They are written down with the configs: a driver that is killed in between leaves neither,
-        and the next one decides the same.
+        They are journaled together with the configs: a driver that is killed in between records
+        neither, and the next one decides the same.
         """
         history, budget = self.search.history, self.schedule.budget
         if history.rungs is None or self._waiting or not self.schedule.is_due(history):
@@ -303,12 +303,12 @@ class Driver:
         return promotions, n_new
 
     def _queue_promoted(self, new: Sequence[int] = ()) -> None:
-        """Queue promoted runs, together with new ones."""
+        """Queue promoted runs together with new ones."""
         promoted, self._promotions = [one.run for one in self._promotions], []
         self.queue([*promoted, *new])
 
     def _drop_rungs(self) -> None:
-        """Note rungs that say too little of the next ones."""
+        """Record rungs that are dropped because their ranks are misleading."""
         if self.schedule.is_due(self.search.history):
             for step, found in misleading_rungs(self.search.history):
                 self.search.record(ev.RungDropped(step=step, agreement=round(found, 4)))
@@ -317,9 +317,9 @@ class Driver:
         return due_promotions(self.search.history, self.schedule.budget, self.is_ending, slots)
 
     def _repeat(self) -> bool:
-        """Queue repeats of the best configs where they are due: when a round is over, or at once.
+        """Queue the repeats of the best configs that are due; returns whether there are any.
 
-        The next round waits for them, so that the method sees their means.
+        The next round waits for them, so that the method sees the means.
         """
         history = self.search.history
         due = due_repeats(history) if self.schedule.is_due(history) else []

@@ -1,4 +1,4 @@
-"""A history comes in; which of its best configs are to be trained again goes out."""
+"""Repeats of the best configs that are due."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from nasbo.search.stopping import TO_THE_END, StoppingRule
 
 
 def due_repeats(history: View) -> list[Trial]:
-    """Trials of the best configs to be repeated now, each as often as it stands in the list.
+    """Trials of the best configs to repeat now; a trial occurs once per repeat.
 
-    The best are those of the best means, or estimates where the method has found noise, so a config
-    that was lucky once makes room for the next.
-    Results from elsewhere and those taken over from the same network are not repeated; a repeat
-    that fails is not made up for.
+    They are ranked by their means, or by estimates if the method has found noise, so that a config
+    with one lucky value is replaced by the next. Results from elsewhere and results of twins are
+    not repeated. A failed repeat is not replaced.
     """
     if not history.repeating.repeats:
         return []
@@ -30,10 +29,10 @@ def due_repeats(history: View) -> list[Trial]:
 
 
 def is_complete(history: View, budget: int, stopping: StoppingRule = TO_THE_END) -> bool:
-    """Whether all trials of the budget have ended, and neither a repeat nor a paused run is due.
+    """Whether all trials of the budget have ended, and no repeat or paused run is due.
 
-    A space that had no config left within that budget needs no more trials. With rungs the budget
-    is used when it pays neither a new config nor a promotion.
+    An exhausted space needs no more trials within the same budget. With rungs, the budget is used
+    when it allows neither a new config nor a promotion.
     """
     if history.open_runs:
         return False

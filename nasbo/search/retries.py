@@ -1,4 +1,4 @@
-"""Retry policy: whether a run that broke off is begun again."""
+"""Retry policy for runs that broke off."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+")
 class RetryPolicy:
     """How often a run is retried, by its ending (``nasbo.history.endings``).
 
-    A run that was lost with its machine is always retried, one out of memory once. Runs that
-    crashed, were killed or timed out are retried ``max_failures`` times together; a second crash
-    with the same message, numbers aside, is not: it would only repeat.
+    A run that was lost with its machine is always retried, one that ran out of memory once.
+    Crashes, kills and timeouts are retried ``max_failures`` times in total, except for a second
+    crash with the same message (ignoring numbers), which would only repeat itself.
     """
 
     max_failures: int = 0
@@ -32,5 +32,5 @@ class RetryPolicy:
 
 
 def _is_same(message: str, before: str) -> bool:
-    """Whether messages differ at most in addresses, sizes and other numbers."""
+    """Whether messages differ only in addresses, sizes and other numbers."""
     return bool(message) and _NUMBER.sub("#", message) == _NUMBER.sub("#", before)

@@ -1,8 +1,8 @@
-"""Promotion between rungs: who pauses where, who goes on, and what the budget still pays.
+"""Promotion between rungs by successive halving.
 
-Successive halving by promotion: a trial runs to its rung, pauses, and goes on when it is among the
-best of all that were seen there, over all subspaces together. All of it follows from the history,
-so that a search that was interrupted promotes the same trials.
+A trial runs to its rung, pauses, and continues if it is among the best of all trials seen there,
+over all subspaces together. Everything follows from the history, so an interrupted search promotes
+the same trials.
 """
 
 from __future__ import annotations
@@ -20,27 +20,29 @@ from nasbo.methods.base import MAX_DESIGN_SUBSPACES
 from nasbo.search.schedule import design_left
 
 FINISH = 0.15
-"""The last part of the budget: no new config begins, so that what was begun can be trained on."""
+"""Last fraction of the budget, in which no new config starts, so that promising ones can finish."""
 N_FINISHING = 3
-"""So many at a time, or as many as slots, go on then without being the best of their rung."""
+"""Minimum number of runs (or slots, if more) that then continue although they are not
+in the top of their rung."""
 DESIGN_SHARE = 1 / 3
-"""Part of the initial design that goes on to the second rung."""
+"""Fraction of the initial design that continues to the second rung."""
 MIN_COMMON, MIN_AGREEMENT, SURE = 8, 0.3, 1.64
-"""A rung whose ranks agree less with the next one's, on so many trials, is dropped. Trials that
-went on are the best of the lower rung, whose ranks agree less than those of all: it must be less
-with a probability of 95 %, or rungs that tell well are dropped by chance."""
+"""A rung is dropped if its rank correlation with the next one, over at least ``MIN_COMMON`` trials,
+is below ``MIN_AGREEMENT`` with 95 % probability. The margin is needed because promoted trials are
+the best of the lower rung, whose ranks correlate less than those of all trials: without it, good
+rungs would be dropped by chance."""
 
 
 @dataclass(frozen=True)
 class Promotion:
-    """A paused run that is to go on.
+    """A paused run that is to continue.
 
     Attributes:
         run: its number.
         until: its next rung; ``None`` for a full training.
-        reason: in words, for people.
-        n_steps: what it costs of the budget.
-        is_from_start: whether it begins again, as nothing is there to continue from.
+        reason: explanation for users.
+        n_steps: cost in steps of the budget.
+        is_from_start: whether it trains from the start, as there is no checkpoint.
     """
 
     run: int
@@ -51,7 +53,7 @@ class Promotion:
 
     @property
     def event(self) -> Targeted:
-        """As the journal has it."""
+        """The event for the journal."""
         return Targeted(
             run=self.run,
             until=self.until,
@@ -62,7 +64,7 @@ class Promotion:
 
 @dataclass(frozen=True)
 class Standing:
-    """How a trial did at a rung; without a value it failed on the way there."""
+    """Result of a trial at a rung; without a value it failed on the way there."""
 
     trial: Trial
     score: float
@@ -70,13 +72,15 @@ class Standing:
 
 
 def first_target(history: View, is_repeat: bool) -> int | None:
-    """Where a new run pauses; repeats of a config are trained in full."""
+    """The step at which a new run pauses; ``None`` for repeats of a config,
+    which are trained in full.
+    """
     rungs = history.rungs
     return None if rungs is None or is_repeat else rungs.target(rungs.first)
 
 
 def stretch(history: View, run: Run) -> int:
-    """How many steps a run trains on its next way to a worker; 1 where there are no rungs."""
+    """Number of steps that a run trains until its next pause or end; 1 without rungs."""
     rungs = history.rungs
     if rungs is None:
         return 1
@@ -87,7 +91,7 @@ def stretch(history: View, run: Run) -> int:
 
 
 def room(history: View, budget: int, n_reserved: int = 0) -> int:
-    """How many new configs the budget pays, beside so many steps of promotions."""
+    """Number of new configs that the budget allows, after reserving steps for promotions."""
     rungs = history.rungs
     if rungs is None:
         return max(budget - history.n_suggested, 0)
@@ -96,7 +100,7 @@ def room(history: View, budget: int, n_reserved: int = 0) -> int:
 
 
 def standings(history: View, step: int) -> list[Standing]:
-    """All trials that were seen at a rung, the best first; earlier ones first among equals."""
+    """All trials that were seen at a rung, best first; ties go to the earlier trial."""
     found = []
     for trial in history.suggested:
         run = trial.first
@@ -111,14 +115,14 @@ def standings(history: View, step: int) -> list[Standing]:
 def due_promotions(
     history: View, budget: int | None, is_ending: bool, slots: int = 1
 ) -> list[Promotion]:
-    """The paused runs that are to go on now, higher rungs first, the best of a rung first.
+    """The paused runs that are to continue now, higher rungs first, then best first.
 
     Args:
         history: of the search.
         budget: in full trainings; ``None`` for no limit.
-        is_ending: whether no new config begins any more: then the best go on although they are not
-            among the best of so many.
-        slots: how many runs there can be at once.
+        is_ending: whether no new config will start: then the best runs continue even if they are
+            not in the top of their rung.
+        slots: number of runs that can be active at once.
     """
     rungs = history.rungs
     if rungs is None:
@@ -150,9 +154,10 @@ def _in_order(history: View, rungs: Rungs, n_finishing: int) -> Iterator[Promoti
 
 
 def _design(history: View, rungs: Rungs) -> list[Standing]:
-    """The best third of the initial design, one of each subspace at least, if it still waits.
+    """The best third of the initial design that is still paused, with at
+    least one of each subspace.
 
-    Every subspace has a result beyond the first rung then, where there are not too many of them.
+    So every subspace has a result beyond the first rung, unless there are too many subspaces.
     """
     design = [trial for trial in history.suggested if trial.source == "design"]
     if design_left(history) or any(trial.is_open and not trial.first.pauses for trial in design):
@@ -170,7 +175,7 @@ def _design(history: View, rungs: Rungs) -> list[Standing]:
 
 
 def _finishing(history: View, rungs: Rungs, told: set[int], n: int) -> Iterator[Promotion]:
-    """The best of the highest rungs, as long as fewer than ``n`` are on their way."""
+    """The best of the highest rungs, while fewer than ``n`` runs are active."""
     n_left = n - len(told) - len(history.open_runs)
     for step in reversed(rungs.lower):
         for one in standings(history, step):
@@ -190,13 +195,13 @@ def _promotion(history: View, rungs: Rungs, one: Standing, reason: str) -> Promo
 
 
 def agreement(history: View, low: int, high: int) -> tuple[float, int]:
-    """Rank correlation of two rungs over the trials that were seen at both, and how many."""
+    """Rank correlation of two rungs over the trials seen at both, and their number."""
     pairs = [pair for trial in history.suggested if (pair := _pair(history, trial, low, high))]
     return _correlation(pairs), len(pairs)
 
 
 def misleading_rungs(history: View) -> list[tuple[int, float]]:
-    """Rungs to be dropped, with their agreement."""
+    """Rungs to drop, with their rank correlation."""
     rungs = history.rungs
     if rungs is None:
         return []
@@ -214,7 +219,7 @@ def misleading_rungs(history: View) -> list[tuple[int, float]]:
 
 
 def _bound(correlation: float, n: int) -> float:
-    """What a correlation over ``n`` pairs is below, by Fisher's transformation."""
+    """Upper confidence bound of a correlation over ``n`` pairs, by Fisher's transformation."""
     inside = min(max(correlation, -1 + 1e-9), 1 - 1e-9)
     return math.tanh(math.atanh(inside) + SURE / math.sqrt(n - 3))
 
@@ -232,7 +237,7 @@ def _pair(history: View, trial: Trial, low: int, high: int) -> tuple[float, floa
 
 
 def _correlation(pairs: Sequence[tuple[float, float]]) -> float:
-    """Spearman's, 1 where it cannot be told."""
+    """Spearman correlation; 1 if undefined."""
     both = np.array(pairs)
     if len(pairs) < 2 or (np.ptp(both, axis=0) == 0).any():
         return 1.0

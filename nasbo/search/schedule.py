@@ -1,4 +1,4 @@
-"""Schedules: when the method is asked, and for how many configs; the driver says what runs next."""
+"""Schedules: when the method is asked, and for how many configs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nasbo.methods.base import MAX_DESIGN_SUBSPACES, design_size, open_design
 from nasbo.space import Space
 
 MAX_ROUND_SUBSPACES = 64
-"""Above, a round has no config for every subspace."""
+"""Number of subspaces above which a round has no longer one config for each."""
 
 
 @dataclass(frozen=True)
@@ -22,11 +22,11 @@ class Schedule:
 
     Attributes:
         kind: ``round`` waits for the trials of a round before the next is decided; ``async``
-            refills each free slot at once, with the running trials pending.
-        batch: configs per round after the design; default one per subspace.
-        share: part of a round's trials that must have ended before the next one opens.
-        deadline_s: seconds after which the next round opens anyhow.
-        budget: how many configs there are to be in all; ``None`` for no limit of our own.
+            refills each free slot at once, with the running trials as pending.
+        batch: configs per round after the design; by default one per subspace.
+        share: fraction of a round's trials that must have ended before the next round opens.
+        deadline_s: seconds after which the next round opens in any case.
+        budget: total number of configs; ``None`` for no limit.
     """
 
     kind: str = "round"
@@ -47,34 +47,34 @@ class Schedule:
             raise NasboError(f"deadline_s must be seconds above 0, got {deadline_s!r}")
 
     def is_due(self, history: History) -> bool:
-        """Whether results so far are enough for the next decision."""
+        """Whether there are enough results for the next decision."""
         return SCHEDULES[self.kind].is_due(self, history)
 
     def size(self, history: History, slots: int | None) -> int:
-        """How many configs the next decision is about.
+        """Number of configs of the next decision.
 
         Args:
             history: of the search.
-            slots: how many runs there can be at once; ``None`` if nobody knows.
+            slots: number of runs that can be active at once; ``None`` if unknown.
         """
         return SCHEDULES[self.kind].size(self, history, slots)
 
     def split(self, history: History, slots: int | None, n_due: int, n_new: int) -> tuple[int, int]:
-        """How many of the promotions that are due go on now, and how many configs begin with them.
+        """How many of the due promotions continue now, and how many configs start with them.
 
         Args:
             history: of the search.
-            slots: how many runs there can be at once; ``None`` if nobody knows.
-            n_due: promotions.
-            n_new: configs that would begin without any.
+            slots: number of runs that can be active at once; ``None`` if unknown.
+            n_due: number of due promotions.
+            n_new: number of configs that would start without promotions.
         """
         return SCHEDULES[self.kind].split(history, slots, n_due, n_new)
 
 
 class Rounds:
-    """A round of one config per subspace; the next one when all have ended.
+    """Rounds of one config per subspace; the next round starts when all trials have ended.
 
-    With rungs, promotions that are due belong to the round: as many as slots, or as new configs.
+    With rungs, due promotions belong to the round: up to the number of slots or of new configs.
     """
 
     @staticmethod
@@ -101,7 +101,7 @@ class Rounds:
 
 
 class Async:
-    """Each free slot is refilled at once; with rungs, by promotions that are due before others."""
+    """Free slots are refilled at once; with rungs, by due promotions first."""
 
     @staticmethod
     def is_due(schedule: Schedule, history: History) -> bool:
@@ -124,11 +124,11 @@ SCHEDULES: dict[str, type[Rounds] | type[Async]] = {"round": Rounds, "async": As
 
 
 def next_round_size(history: View, batch: int | None = None, slots: int = 1) -> int:
-    """How many configs the next round has.
+    """Number of configs of the next round.
 
-    The design is one round. After it a round takes one config per subspace, or ``batch``; more
-    when there are more slots than subspaces; as many as slots where subspaces are too many to
-    visit each one.
+    The design is one round. After it a round has one config per subspace, or
+    ``batch``; more if there are more slots than subspaces; as many as slots if the
+    subspaces are too many to visit each.
     """
     space = history.space
     if (left := design_left(history)) > 0:
@@ -147,7 +147,7 @@ def design_left(history: View) -> int:
 
 
 def is_crowded(space: Space) -> bool:
-    """Whether the space has too many subspaces for one config in each per round."""
+    """Whether the space has too many subspaces for one config of each per round."""
     return not space.is_listable or space.n_subspaces > MAX_ROUND_SUBSPACES
 
 

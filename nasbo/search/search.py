@@ -1,4 +1,4 @@
-"""Ask/tell interface of a search, with a journal that remembers it."""
+"""Ask/tell interface of a search, with an optional journal."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class Search:
         self._returned.extend(self.history.open_numbers)
 
     def ask(self, n: int = 1) -> list[Trial]:
-        """The next ``n`` trials to run; fewer only when the space has no untried config left.
+        """The next ``n`` trials to run; fewer only if the space has no untried config left.
 
         With rungs, each is to be trained from its ``resumed_from`` until its ``until``.
         """
@@ -138,15 +138,16 @@ class Search:
 
     @property
     def n_returned(self) -> int:
-        """How many runs of an interrupted search ``ask`` hands out before new ones."""
+        """Number of runs of an interrupted search that ``ask`` returns before new ones."""
         return len(self._returned)
 
     def start(self, run: Run | Trial | int) -> None:
-        """Note that a run is handed out to a worker."""
+        """Record that a run is started on a worker."""
         self.record(ev.Started(run=number_of(run)))
 
     def target(self, run: Run | int, until: int | None) -> None:
-        """Note at which step a run is to pause, ``None`` for its end; a paused one waits again.
+        """Record the step at which a run is to pause, ``None`` for its end; a
+        paused run is queued again.
 
         Raises:
             NasboError: it has ended, or it has paused at that step or beyond.
@@ -159,24 +160,24 @@ class Search:
         self.record(ev.Targeted(run=known.number, until=until))
 
     def promote(self, *promotions: Promotion) -> None:
-        """Note that paused runs go on to their next rungs: all of them, or none."""
+        """Record, in one transaction, that paused runs continue to their next rungs."""
         self.record(*(one.event for one in promotions))
 
     def open_round(self, n: int) -> list[Trial]:
-        """Have the method decide on ``n`` trials and write them down; none is started."""
+        """Let the method decide on ``n`` trials and record them; none is started."""
         return self.add_round(*self.decide(n))
 
     def decide(self, n: int) -> tuple[list[Suggestion], float]:
-        """What the method would do next, and the seconds that this took; nothing is written."""
+        """What the method would suggest next, and the seconds that it took; nothing is recorded."""
         begin = time.perf_counter()
-        # Matrices are small: threads that wait for each other cost more than they bring, and their
-        # number would show in the last digits.
+        # Matrices are small: threads cost more than they gain, and their number would affect the
+        # last digits.
         with nullcontext() if self.is_quick else threadpool_limits(1):
             return self._method.suggest(self.history, n), time.perf_counter() - begin
 
     @property
     def is_quick(self) -> bool:
-        """Whether the method decides in an instant."""
+        """Whether the method decides instantly."""
         return self._method.is_quick
 
     def add_round(
@@ -186,13 +187,13 @@ class Search:
         unseen: Sequence[int] | None = None,
         promotions: Sequence[Promotion] = (),
     ) -> list[Trial]:
-        """Write down a round that was decided elsewhere, all of it or nothing.
+        """Record a round that was decided elsewhere, in one transaction.
 
         Args:
-            suggestions: what was decided.
-            seconds: what the decision took.
-            unseen: runs whose results the decision did not see; default those open now.
-            promotions: paused runs that go on in the same round.
+            suggestions: the decision.
+            seconds: duration of the decision.
+            unseen: runs whose results the decision did not see; by default those open now.
+            promotions: paused runs that continue in the same round.
         """
         if not suggestions:
             return []
@@ -232,19 +233,19 @@ class Search:
         message: str = "",
         step: int = 0,
     ) -> None:
-        """Say how a trial ended: with a value, or with an error by its cause.
+        """Record how a trial ended: with a value, or with an error cause.
 
-        A value that is not finite counts as ``error="diverged"``. ``error="stopped"`` may come
-        with the value that the trial had. A trial that had a step to reach, and is not told beyond
-        it, pauses there.
+        A non-finite value counts as ``error="diverged"``. ``error="stopped"`` may come with the
+        trial's last value. A trial with a target step that is not told beyond that step is paused
+        there.
 
         Args:
-            trial: that ``ask`` gave, a run of it, or the number of either.
+            trial: a trial from ``ask``, one of its runs, or the number of either.
             value: of the metric.
             error: one of ``CAUSES``.
-            metrics: what else was measured.
-            message: why it ended.
-            step: at which it ended.
+            metrics: further results.
+            message: explanation of the ending.
+            step: step at which it ended.
 
         Raises:
             NasboError: no such trial, or it was told before.
@@ -266,7 +267,7 @@ class Search:
         )
 
     def answer(self, trial: Trial | Run | int, twin: Trial) -> None:
-        """End a trial with the result of another one that trained the same network."""
+        """End a trial with the result of another trial that trained the same network."""
         first = twin.id if twin.twin is None else twin.twin
         self.record(
             ev.Ended(
@@ -281,9 +282,9 @@ class Search:
         )
 
     def repeat(self, *trials: Trial) -> list[Run]:
-        """Have the configs of trials trained again, with other seeds.
+        """Train the configs of trials again, with other seeds.
 
-        The new runs are outside the budget; their values enter the means of their trials.
+        The new runs do not count towards the budget; their values enter the means of their trials.
         """
         for trial in trials:
             if trial.state == "failed":
@@ -294,20 +295,20 @@ class Search:
         return [self.history.run(one.run) for one in new]
 
     def requeue(self, trial: Trial | Run | int, cause: str, message: str = "") -> None:
-        """Note that a run broke off and is to be begun again under its own number."""
+        """Record that a run broke off and will be started again under its own number."""
         number = self._open_number(trial)
         self.record(ev.Requeued(run=number, ending=Ending.of(cause), message=message))
 
     def observe(
         self, config: Config, value: float, origin: str = "", is_comparable: bool = True
     ) -> None:
-        """Take in a result from elsewhere: it counts towards its subspace's design.
+        """Add a result from elsewhere, which counts towards its subspace's design.
 
         Args:
-            config: of the space.
+            config: a config of the space.
             value: of the metric.
             origin: name of the past sweep that it comes from.
-            is_comparable: whether it may be the best; if not, only the surrogate learns from it.
+            is_comparable: whether it may be the best; if not, only the surrogate uses it.
         """
         config, value = self.space.canonical(config), value_of(value)
         if not math.isfinite(value):
@@ -326,7 +327,9 @@ class Search:
     def report(
         self, trial: Trial | Run | int, step: int, value: float | None, metrics: Mapping[str, Any]
     ) -> None:
-        """Note how far a running trial is; not forced to disk, as a restart reports again."""
+        """Record the progress of a running trial; without fsync, as a
+        restarted trial reports again.
+        """
         measured = ev.Reported(
             run=self._open_number(trial),
             step=step,
@@ -336,24 +339,24 @@ class Search:
         self.record(measured, sync=False)
 
     def ranked(self, by: By = "estimate") -> list[Trial]:
-        """The trials with a value, the best first, copies.
+        """Copies of the trials with a value, best first.
 
         Args:
-            by: ``estimate`` of the noise-free value, where the method has found noise, or the
+            by: ``estimate`` of the noise-free value, if the method has found noise, or the
                 ``observed`` value.
         """
         return [trial.copy() for trial in self.history.ranked(by)]
 
     @property
     def best(self) -> Trial:
-        """The finished trial with the best value; under noise, the one expected to be the best."""
+        """The finished trial with the best value; under noise, the one expected to be best."""
         if (best := self.history.best) is None:
             raise NasboError("nothing has finished yet")
         return best.copy()
 
     @property
     def trials(self) -> list[Trial]:
-        """All trials so far, copies."""
+        """Copies of all trials so far."""
         return [trial.copy() for trial in self.history.trials]
 
     def is_known(self, config: Config) -> bool:
@@ -374,7 +377,7 @@ class Search:
         self.events.append(item)
 
     def close(self) -> None:
-        """Give the journal back to other processes."""
+        """Release the journal for other processes."""
         if self.journal:
             self.journal.close()
 
@@ -385,7 +388,7 @@ class Search:
         self.close()
 
     def _open_number(self, trial: Trial | Run | int) -> int:
-        """The number of an open run: of a trial, its first one that is open."""
+        """The number of an open run; of a trial, its first open run."""
         number = number_of(trial)
         if not 0 <= number < self.history.n_runs:
             raise NasboError(f"there is no trial {number}")

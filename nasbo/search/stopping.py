@@ -1,4 +1,4 @@
-"""Stopping rules: how far a run is trained, and which paused ones go on."""
+"""Stopping rules: how far a run is trained, and which paused runs continue."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nasbo.history import Measurement, Run, View
 
 
 class Verdict(Enum):
-    """What a training is told when it reports."""
+    """Answer to a training that reports."""
 
     GO_ON = "go on"
     PAUSE = "pause"
@@ -21,12 +21,12 @@ class Verdict(Enum):
 class StoppingRule:
     """How far runs are trained; by default to their end.
 
-    The history is all that the rule may remember: after a restart it is asked again.
+    A rule must depend on the history alone, as it is asked again after a restart.
 
     Attributes:
-        until: the step at which a new run is to pause; ``None`` to its end.
-        verdict: asked at each report before that step; ``None`` saves the asking.
-        due: numbers of the paused runs that are to go on now, each with its next target.
+        until: step at which a new run is to pause; ``None`` for its end.
+        verdict: called at each report before that step; ``None`` if it never stops a run.
+        due: numbers of the paused runs that are to continue now, each with its next target.
     """
 
     until: Callable[[Run], int | None] = lambda run: None

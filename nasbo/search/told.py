@@ -1,4 +1,4 @@
-"""Settings, numbers, values and endings as users tell them, checked."""
+"""Validation of settings, trial numbers, values and endings given by users."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nasbo.history.events import Settings
 
 
 def rungs_note(rungs: Rungs | Sequence[int] | None) -> dict[str, Any]:
-    """What the journal's first line remembers of rungs."""
+    """The note about rungs in the first line of the journal."""
     if rungs is None:
         return {}
     rungs = rungs if isinstance(rungs, Rungs) else Rungs(tuple(rungs))
@@ -20,7 +20,7 @@ def rungs_note(rungs: Rungs | Sequence[int] | None) -> dict[str, Any]:
 
 
 def check_equal(before: Settings, now: Settings) -> None:
-    """Raise where a journal was begun with another method, seed, options or rungs."""
+    """Raise if a journal was started with another method, seed, options or rungs."""
     for name in ("method", "seed", "options"):
         held, own = getattr(before, name), getattr(now, name)
         if held != own:
@@ -31,7 +31,7 @@ def check_equal(before: Settings, now: Settings) -> None:
 
 
 def number_of(trial: Trial | Run | int) -> int:
-    """The number of a trial, a run, or itself."""
+    """The number of a trial or a run; a number is returned as it is."""
     if isinstance(trial, Trial):
         return trial.id
     if not isinstance(trial, Run | int):
@@ -40,7 +40,7 @@ def number_of(trial: Trial | Run | int) -> int:
 
 
 def value_of(value: Any) -> float:
-    """A value as a number; text that looks like one is refused."""
+    """A value as a float; numeric text is refused."""
     try:
         if isinstance(value, str | bytes | bool):
             raise TypeError
@@ -50,7 +50,7 @@ def value_of(value: Any) -> float:
 
 
 def ending_of(value: float | None, error: str | None) -> tuple[Ending, float | None]:
-    """How a run ended, and its value if that is finite."""
+    """The ending of a run, and its value if finite."""
     ending = Ending.FINISHED if error is None else Ending.of(error)
     if value is None and error is None:
         raise NasboError("tell needs a value or an error")

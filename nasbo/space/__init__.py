@@ -1,4 +1,4 @@
-"""The search space: a frozen tree of parameters, its subspaces, and the files that describe it."""
+"""Search spaces: an immutable tree of parameters, its subspaces, and the files that define it."""
 
 from nasbo.space.load import find_space_file, load_space
 from nasbo.space.parameter import Branch, Config, Parameter, Value

@@ -1,4 +1,4 @@
-"""The first difference between two search spaces, in words."""
+"""First difference between two search spaces, as text."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from nasbo.errors import shorten
 
 
 def first_difference(before: Any, now: Any, path: str = "") -> str | None:
-    """Where two spaces, as plain values (``Space.to_dict``), differ first; ``None`` if nowhere.
+    """First difference of two spaces as plain values (``Space.to_dict``);
+    ``None`` if they are equal.
 
-    Keys are compared as text: a journal holds them as JSON does.
+    Keys are compared as text, because JSON journals store them so.
     """
     if not isinstance(before, Mapping) or not isinstance(now, Mapping):
         if before == now:

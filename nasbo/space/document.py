@@ -1,4 +1,4 @@
-"""Located nodes of a YAML file or a dict: errors name their line."""
+"""Located nodes of a YAML file or a dict, for errors with line numbers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SCALARS = {_CORE + name for name in ("str", "int", "float", "bool", "null")}
 
 @dataclass(frozen=True)
 class Node:
-    """A value with its place: a scalar, a list of nodes, or a list of (key, node) pairs."""
+    """A value with its location: a scalar, a list of nodes, or a tuple of (key, node) pairs."""
 
     value: Any
     place: str
@@ -44,7 +44,7 @@ class Node:
         return self.value if self.is_mapping else ()
 
     def plain(self) -> Any:
-        """The value without places, for messages."""
+        """The value without locations, for messages."""
         if self.is_mapping:
             return {key.value: node.plain() for key, node in self.pairs()}
         return [node.plain() for node in self.value] if self.is_list else self.value
@@ -54,7 +54,7 @@ class Node:
 
 
 class _Loader(PlainLoader):
-    """Without merge keys."""
+    """YAML loader without merge keys."""
 
 
 _Loader.yaml_implicit_resolvers = {
@@ -64,10 +64,11 @@ _Loader.yaml_implicit_resolvers = {
 
 
 def read_file(path: Path) -> Node:
-    """The nodes of a YAML file.
+    """Read a YAML file as nodes.
 
     Raises:
-        SpaceError: the file is missing, empty, not YAML, or holds tags, cycles or too many nodes.
+        SpaceError: the file is missing, empty, not YAML, or contains tags, cycles or too many
+            nodes.
     """
     place = str(path)
     try:
@@ -83,7 +84,7 @@ def read_file(path: Path) -> Node:
 
 
 def read_text(text: str, place: str) -> Node:
-    """The nodes of a YAML text; ``place`` stands for the file's name in errors."""
+    """Read YAML text as nodes; ``place`` replaces the file name in errors."""
     try:
         root = yaml.compose(text, Loader=_Loader)
     except yaml.MarkedYAMLError as error:
@@ -104,7 +105,7 @@ def read_text(text: str, place: str) -> Node:
 
 
 class _Reader:
-    """Counts nodes and depth, so that neither aliases nor nesting can grow without bound."""
+    """Limits the number of nodes and the depth, against aliases and nesting without bound."""
 
     def __init__(self) -> None:
         self.n_nodes = 0
@@ -112,7 +113,7 @@ class _Reader:
 
     @contextmanager
     def inside(self, item: object, place: str) -> Iterator[None]:
-        """While the parts of a list, a mapping or a YAML node are read."""
+        """Enter a list, a mapping or a YAML node whose parts are read."""
         self.n_nodes += 1
         if self.n_nodes > MAX_NODES:
             raise SpaceError(f"{place}: expands to more than {MAX_NODES} values")
@@ -170,14 +171,14 @@ class _DictReader(_Reader):
 
 
 def read_dict(document: Mapping[str, Any], place: str = "space") -> Node:
-    """The nodes of a Python dict of the same structure as a file."""
+    """Read a Python dict with the structure of a file as nodes."""
     if not document:
         raise SpaceError(f"{place}: is empty: a space needs at least one parameter")
     return _DictReader().read(document, place)
 
 
 def _plain(value: Any, place: str) -> Any:
-    """The value, if configs can hold it: a finite number of moderate size, or printable text."""
+    """The value if configs can hold it: a finite number of moderate size, or valid text."""
     if isinstance(value, float) and not math.isfinite(value):
         raise SpaceError(f"{place}: must be finite, got {value}")
     if isinstance(value, int | float) and not abs(value) <= MAX_NUMBER:

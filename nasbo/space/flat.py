@@ -1,7 +1,7 @@
-"""Flat names for packages without trees, and configs both ways.
+"""Flattening of a space for packages without trees, and conversion of configs.
 
-Each parameter has one name for each place where it stands in the tree, so that exclusive branches
-may have parameters of one name with different ranges.
+Each occurrence of a parameter in the tree has a name of its own, so that exclusive branches may
+have parameters of one name with different ranges.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from nasbo.space.walk import Key, TreeNode
 
 @dataclass(frozen=True)
 class FlatParameter:
-    """A parameter where it stands.
+    """One occurrence of a parameter in the tree.
 
     Attributes:
         name: unique in the space.
         parameter: of the tree.
-        parent: name of the parameter that decides whether it exists; "" at the root.
-        levels: of the parent under which it exists.
+        parent: name of the parameter that determines whether it exists; "" at the root.
+        levels: levels of the parent under which it exists.
     """
 
     name: str
@@ -33,7 +33,7 @@ class FlatParameter:
 
 
 def flat_name(parameter: Parameter, key: Key) -> str:
-    """The name of a parameter where it stands."""
+    """Unique name of an occurrence of a parameter."""
     branch, index = key
     entry = f"[{index}]" if index else ""
     return f"{branch}:{parameter.name}{entry}" if branch else parameter.name
@@ -48,7 +48,7 @@ def flatten(space: Space) -> list[FlatParameter]:
 
 
 def to_flat(subspace: Subspace, config: Config) -> dict[str, int | float]:
-    """A config by flat names, each value as ``Parameter.to_flat`` has it."""
+    """A config as numbers by flat name, converted by ``Parameter.to_flat``."""
     return {
         flat_name(one.parameter, one.key): one.parameter.to_flat(one.value_in(config))
         for one in subspace.coordinates
@@ -56,7 +56,7 @@ def to_flat(subspace: Subspace, config: Config) -> dict[str, int | float]:
 
 
 def from_flat(space: Space, flat: Mapping[str, float]) -> Config:
-    """Inverse of ``to_flat``; values of parameters that do not exist are left out."""
+    """Inverse of ``to_flat``; values of inactive parameters are ignored."""
 
     def decide(parameter: Parameter, key: Key) -> Value:
         return parameter.from_flat(flat[flat_name(parameter, key)])

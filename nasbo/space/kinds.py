@@ -1,4 +1,4 @@
-"""Kinds of parameters, one class for each ``type:`` of a space file."""
+"""Kinds of parameters, one class per ``type:`` of a space file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MAX_SHOWN = 50
 
 @dataclass(frozen=True)
 class Listed(Parameter):
-    """One of some values that are listed one by one."""
+    """Parameter with explicitly listed values."""
 
     values: tuple[Value, ...] = ()
 
@@ -55,7 +55,7 @@ class Listed(Parameter):
 
 
 class Choice(Listed):
-    """Values without order."""
+    """Categorical parameter: values without order."""
 
     kind = "choice"
     is_ordered = False
@@ -66,7 +66,7 @@ class Choice(Listed):
 
 
 class Ordinal(Listed):
-    """Values in their order that are not numbers, such as small, medium, large."""
+    """Ordinal parameter: ordered values that are not numbers, such as small, medium, large."""
 
     kind = "ordinal"
 
@@ -76,7 +76,7 @@ class Ordinal(Listed):
 
 @dataclass(frozen=True)
 class Number(Parameter):
-    """A number of a range, both ends inside it; in the logarithm if ``log``."""
+    """Number in a range that includes both ends; on a log scale if ``log``."""
 
     low: float = 0
     high: float = 0
@@ -88,13 +88,13 @@ class Number(Parameter):
         return {"log": True} if self.log else {}
 
     def to_unit(self, value: Value) -> float:
-        """A value as a number in [0, 1], by its logarithm if ``log``."""
+        """A value scaled to [0, 1], by its logarithm if ``log``."""
         scale = math.log if self.log else float
         low, high, number = (scale(float(end)) for end in (self.low, self.high, value))  # type: ignore[arg-type]
         return min(max((number - low) / (high - low), 0.0), 1.0) if high > low else 0.0
 
     def number_at(self, unit: float) -> float:
-        """Inverse of ``to_unit`` where all numbers were in the range."""
+        """Inverse of ``to_unit`` for a continuous range."""
         unit = min(max(float(unit), 0.0), 1.0)
         low, high = float(self.low), float(self.high)
         if self.log:
@@ -116,7 +116,7 @@ class Number(Parameter):
 
 
 class Real(Number):
-    """Any number of the range."""
+    """Floating-point number of the range."""
 
     kind = "float"
 
@@ -161,7 +161,7 @@ class Real(Number):
 
 
 class Integer(Number):
-    """A whole number of the range (files write it right-open)."""
+    """Integer of the range (files write the range right-open)."""
 
     kind = "int"
 
@@ -219,7 +219,7 @@ class Integer(Number):
 
 @dataclass(frozen=True)
 class PowerOfTwo(Parameter):
-    """A power of two; ``low`` and ``high`` are exponents, both inside the range."""
+    """Power of two; ``low`` and ``high`` are exponents, both included."""
 
     low: int = 0
     high: int = 0
@@ -262,11 +262,11 @@ class PowerOfTwo(Parameter):
 KINDS: dict[str, type[Parameter]] = {
     one.kind: one for one in (Choice, Integer, Real, PowerOfTwo, Ordinal)
 }
-"""The classes by their ``type:``."""
+"""Parameter classes by ``type:``."""
 
 
 def _whole(value: Any) -> int | None:
-    """A value as a whole number; ``None`` if it is none."""
+    """A value as an integer; ``None`` if it is not integral."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return int(value) if isinstance(value, int) or value.is_integer() else None

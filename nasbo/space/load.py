@@ -1,4 +1,4 @@
-"""Reader of space files: a checked ``Space``, or an error with its line."""
+"""Loader of space files: a checked ``Space``, or an error with its line."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def load_space(source: Space | Mapping[str, Any] | str | os.PathLike[str]) -> Sp
             YAML file, or the name of a shipped space (``"nas_cifar10"``).
 
     Raises:
-        SpaceError: with the place, the rule and the value.
+        SpaceError: with location, rule and value.
     """
     if isinstance(source, Space):
         return source
@@ -50,11 +50,11 @@ _SYNONYMS = {
     **dict.fromkeys(("categorical", "enum", "select", "str"), "type: choice"),
     **dict.fromkeys(("bool", "boolean"), "type: choice, range: {true, false}"),
 }
-"""What to write for the types of other packages."""
+"""Replacements for type names of other packages."""
 
 
 def find_space_file(source: str | os.PathLike[str]) -> Path:
-    """The file of a path or of a shipped name; ``SpaceError`` if there is none."""
+    """The file of a path or of a shipped space; ``SpaceError`` if there is none."""
     path = Path(source)
     shipped = SHIPPED / f"{path.name.removesuffix('.yaml')}.yaml"
     try:
@@ -82,7 +82,7 @@ def _build(root: Node, source: str) -> Space:
 
 
 def _last_key(root: Node, name: str) -> Node:
-    """The last place where a parameter's name stands: the later one of a clash."""
+    """The last key with a parameter's name: the second one of a clash."""
     return [key for key, child in _keys(root) if key.value == name and child.is_mapping][-1]
 
 
@@ -103,7 +103,9 @@ def _n_bits(parameters: tuple[Parameter, ...]) -> float:
 
 
 def _check_count(node: Node, n_bits: float) -> None:
-    """Numbers of subspaces stay printable, and are refused before they are computed."""
+    """Raise if there are too many subspaces: their number must be printable.
+    Checked before counting.
+    """
     if n_bits > MAX_SUBSPACE_BITS:
         raise node.error(f"a space may have 2^{MAX_SUBSPACE_BITS} subspaces, this has more")
 
@@ -148,9 +150,9 @@ def _kind(name: str, node: Node, entry: dict[Any, Node]) -> type[Parameter]:
 
 
 def _own_entries(name: str, kind: type[Parameter], entry: dict[Any, Node]) -> dict[str, Node]:
-    """What stands under keys that not all kinds have."""
+    """The entries for keys that only some kinds have."""
     for key in (key for key in _OWN_KEYS if key in entry and key not in kind.keys):
-        if entry[key].value is not False:  # a switch that is off does no harm
+        if entry[key].value is not False:  # a switch that is off is accepted anywhere
             owners = " and ".join(one.kind for one in KINDS.values() if key in one.keys)
             raise entry[key].error(f"{key!r} is for {owners}, but {name!r} is a {kind.kind}")
     return {key: entry[key] for key in kind.keys if key in entry}
@@ -182,7 +184,9 @@ def _with_children(parameter: Parameter, node: Node, is_repeated: bool) -> Param
 
 
 def _is_definition(node: Node) -> bool:
-    """A parameter's own mapping has a type in one word; a branch maps names to parameters."""
+    """Whether a mapping defines a parameter (it has a scalar ``type``, say),
+    not a branch of parameters.
+    """
     return any(key.value in _KEYS and not child.is_mapping for key, child in node.pairs())
 
 

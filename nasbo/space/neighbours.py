@@ -1,7 +1,7 @@
-"""Configs near others: as many values kept as can be, what is new drawn at random.
+"""Configs close to others: values are kept where possible, and new ones are drawn at random.
 
-That is how a config moves to another subspace: one structural value changes, and what exists only
-under the new value is drawn.
+So a config moves to another subspace: one structural value changes, and parameters that exist only
+under the new value are drawn.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from nasbo.space.tree import Space
 from nasbo.space.walk import Key
 
 Values = dict[tuple[str, int], Value]
-"""Values by name and index in the list (0 outside of lists)."""
+"""Values by name and list index (0 outside of lists)."""
 
 
 def complete(space: Space, wanted: Mapping[tuple[str, int], Value], rng: Generator) -> Config:
-    """A config with the wanted values where they can be had; others are drawn.
+    """A config with the wanted values where possible; the others are drawn.
 
     ``None`` is a value like any other.
     """
@@ -30,7 +30,7 @@ def complete(space: Space, wanted: Mapping[tuple[str, int], Value], rng: Generat
     def decide(parameter: Parameter, key: Key) -> Value:
         name = parameter.name, key[1]
         if name in wanted:
-            with suppress(ConfigError):  # of a parameter of that name in another branch
+            with suppress(ConfigError):  # of a parameter with that name in another branch
                 return parameter.canonical(wanted[name])
         return parameter.sample(rng)
 
@@ -45,7 +45,7 @@ def values_of(subspace: Subspace, config: Config) -> Values:
 def structural_neighbours(
     space: Space, subspace: Subspace, config: Config, rng: Generator
 ) -> Iterator[Config]:
-    """The config with one structural value changed to each of its other values."""
+    """The config with one structural value changed, to each of its other values in turn."""
     values = values_of(subspace, config)
     for coordinate in (one for one in subspace.coordinates if one.is_fixed):
         for value in map(coordinate.parameter.value_at, range(coordinate.parameter.n_levels)):

@@ -1,4 +1,4 @@
-"""Parameters of the tree: what all kinds share."""
+"""Base class of parameters."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ Value = str | int | float | bool | None
 Config = dict[str, Any]
 RangeKey = tuple[str, float, float, bool, str]
 RELAXED_LEVELS = 8
-"""Integers with more levels than this are searched like floats, then snapped."""
+"""Integers with more levels than this are optimised as floats and rounded."""
 _WORD = re.compile(r"[^\W\d][\w-]*")
 
 
 def value_key(value: Any) -> tuple[str, Value] | None:
-    """What two equal values share: ``1`` and ``1.0`` do, ``1`` and ``True`` do not.
+    """A key that equal values share: ``1`` and ``1.0`` do, ``1`` and ``True`` do not.
 
-    ``None`` for what is no single plain value.
+    ``None`` for anything but a single plain value.
     """
     if value is None or isinstance(value, bool):
         return "constant", value
@@ -42,7 +42,7 @@ def value_key(value: Any) -> tuple[str, Value] | None:
 
 
 def plain_text(value: Any) -> str:
-    """A value in words; text that could be mistaken for something else stands in quotes."""
+    """A value as text; ambiguous text is quoted."""
     if isinstance(value, list):
         return "[" + " ".join(map(plain_text, value)) + "]"
     if not isinstance(value, str):
@@ -53,7 +53,7 @@ def plain_text(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Branch:
-    """The parameters that exist only while their parent has ``value``."""
+    """Parameters that exist only while their parent has ``value``."""
 
     value: Value
     parameters: tuple[Parameter, ...]
@@ -61,16 +61,16 @@ class Branch:
 
 @dataclass(frozen=True)
 class Parameter(ABC):
-    """A parameter of the tree; ``nasbo.space.kinds`` has a class for each ``type:`` of a file.
+    """A parameter of the tree; subclasses in ``nasbo.space.kinds``, one per ``type:`` of a file.
 
-    ``branches`` holds the children by value, ``repeated`` the children that come once per count of
-    an integer.
+    ``branches`` holds the children by value, ``repeated`` the children that are repeated as
+    often as an integer says.
 
     Attributes:
         kind: its ``type:`` in a file.
-        keys: of its entry in a file, beyond those that all kinds have.
-        is_ordered: whether neighbouring levels are alike; a choice is not.
-        is_even: whether its levels are at equal distances in [0, 1].
+        keys: keys of its entry in a file besides those that all kinds have.
+        is_ordered: whether neighbouring levels are similar; not so for a choice.
+        is_even: whether its levels are equidistant in [0, 1].
     """
 
     name: str
@@ -83,23 +83,23 @@ class Parameter(ABC):
     keys: ClassVar[tuple[str, ...]] = ()
     is_ordered: ClassVar[bool] = True
 
-    # What a kind says
+    # Defined by each kind
 
     @classmethod
     @abstractmethod
     def read(cls, name: str, node: Node, own: Mapping[str, Node]) -> Self:
-        """The parameter of a file's entry; ``SpaceError`` with its line if it is none.
+        """Read the parameter from a file's entry; ``SpaceError`` with the line if that is invalid.
 
         Args:
             name: of the parameter.
             node: its ``range:``.
-            own: what stands under ``keys``, as far as they are given.
+            own: entries for ``keys``, if given.
         """
 
     @property
     @abstractmethod
     def n_levels(self) -> int:
-        """How many values there are; 0 where they are endless."""
+        """Number of values; 0 if continuous."""
 
     @abstractmethod
     def value_at(self, level: int) -> Value:
@@ -111,20 +111,20 @@ class Parameter(ABC):
 
     @abstractmethod
     def range_text(self) -> str:
-        """The range in words, for messages and drawings."""
+        """The range as text, for messages and drawings."""
 
     @abstractmethod
     def range_values(self) -> list[Any]:
-        """The range as a file has it."""
+        """The range in the form of a file."""
 
     def own_entries(self) -> dict[str, Any]:
-        """What a file has under ``keys``, without what need not be said."""
+        """Entries for ``keys`` in a file, without defaults."""
         return {}
 
     @property
     @abstractmethod
     def range_key(self) -> RangeKey:
-        """What a parameter is but for its name; can be sorted."""
+        """Sortable key of kind and range, without the name."""
 
     @property
     def is_even(self) -> bool:
@@ -134,12 +134,12 @@ class Parameter(ABC):
 
     @property
     def is_continuous(self) -> bool:
-        """Whether there is a value between any two others."""
+        """Whether the parameter is a float."""
         return self.n_levels == 0
 
     @property
     def is_smooth(self) -> bool:
-        """Whether gradients are followed in it: floats, and integers of many levels."""
+        """Whether it is optimised by gradients: floats, and integers with many levels."""
         return self.is_continuous or (self.is_ordered and self.n_levels > RELAXED_LEVELS)
 
     def level_of(self, value: Any) -> int:
@@ -150,7 +150,7 @@ class Parameter(ABC):
         return level
 
     def canonical(self, value: Any) -> Value:
-        """The value as the space itself would write it; ``ConfigError`` if it is outside."""
+        """The value in the space's own form; ``ConfigError`` if it is outside the range."""
         return self.value_at(self.level_of(value))
 
     def outside(self, value: Any) -> ConfigError:
@@ -160,7 +160,7 @@ class Parameter(ABC):
     # The unit interval
 
     def to_unit(self, value: Value) -> float:
-        """A value of the range as a number in [0, 1]: level / (n_levels - 1)."""
+        """A value of the range scaled to [0, 1]: level / (n_levels - 1)."""
         return self.level_of(value) / max(self.n_levels - 1, 1)
 
     def from_unit(self, unit: float) -> Value:
@@ -168,7 +168,7 @@ class Parameter(ABC):
         return self.value_at(round(min(max(float(unit), 0.0), 1.0) * (self.n_levels - 1)))
 
     def snap(self, x: Array) -> Array:
-        """Numbers in [0, 1] moved to the nearest level, shape (n,)."""
+        """Round numbers in [0, 1] to the nearest level, shape (n,)."""
         top = max(self.n_levels - 1, 1)
         return np.asarray(np.round(x * top) / top)
 
@@ -180,22 +180,22 @@ class Parameter(ABC):
     # Values
 
     def sample(self, rng: Generator) -> Value:
-        """One value, uniform over the range (in the logarithm where ``log`` is set)."""
+        """A random value, uniform over the range (on a log scale if ``log``)."""
         return self.value_at(int(rng.integers(self.n_levels)))
 
     def middle(self) -> Value:
         """The default, else the middle of the range."""
         return self.default if self.has_default else self.from_unit(0.5)
 
-    # How packages for flat spaces see it
+    # For packages with flat spaces
 
     @property
     def flat_range(self) -> tuple[float, float, bool]:
-        """Smallest and largest number, and whether it is searched in the logarithm."""
+        """Smallest and largest number, and whether it is on a log scale."""
         return 0, self.n_levels - 1, False
 
     def to_flat(self, value: Value) -> int | float:
-        """A value as a number of ``flat_range``: its level, or itself where it is a number."""
+        """A value as a number of ``flat_range``: its level, or the number itself."""
         return self.level_of(value)
 
     def from_flat(self, number: float) -> Value:
@@ -211,7 +211,7 @@ class Parameter(ABC):
 
     @property
     def children(self) -> tuple[Parameter, ...]:
-        """All children, whatever the value."""
+        """All children, for any value."""
         return tuple(p for below in self.branches for p in below.parameters) + self.repeated
 
     def branch(self, value: Value) -> tuple[Parameter, ...]:
@@ -219,22 +219,24 @@ class Parameter(ABC):
         return self._children.get(value_key(value), ())
 
     def n_repeats(self, level: int) -> int:
-        """How many entries the lists of ``repeated`` have at a level."""
+        """Length of the lists of ``repeated`` at a level."""
         return int(self.value_at(level))  # type: ignore[arg-type]
 
     @cached_property
     def n_subspaces(self) -> int:
-        """How many sets of structural choices there are from here down."""
+        """Number of subspaces of this parameter and everything below it."""
         return self.n_before(self.n_levels) if self.is_structural else 1
 
     def n_before(self, level: int) -> int:
-        """How many of the subspaces from here down come before those of a level."""
+        """Number of those subspaces that precede the ones of a level."""
         levels, extra = self._extra
         return level + extra[bisect_left(levels, level)]
 
     @cached_property
     def _extra(self) -> tuple[list[int], list[int]]:
-        """Levels that have children, and how many subspaces beyond one each those before add."""
+        """Levels that have children, and the cumulative number of
+        additional subspaces before each.
+        """
         if self.repeated:
             each = math.prod(child.n_subspaces for child in self.repeated)
             counts = {level: each ** self.n_repeats(level) for level in range(self.n_levels)}

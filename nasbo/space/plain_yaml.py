@@ -1,4 +1,4 @@
-"""Plain values as YAML text and back, with the numbers of YAML 1.2 (``1e-3``)."""
+"""Conversion between plain values and YAML text, with the numbers of YAML 1.2 (``1e-3``)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 UNREADABLE = (OSError, ValueError, LookupError, ArithmeticError, RecursionError, yaml.YAMLError)
-"""What reading any file as YAML can raise."""
+"""Exceptions that reading an arbitrary file as YAML can raise."""
 _CORE = "tag:yaml.org,2002:"
 _FLOAT = re.compile(r"^[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$")
 _FIRST = list("-+.0123456789")
@@ -26,14 +26,14 @@ PlainLoader.add_implicit_resolver(_CORE + "float", _FLOAT, _FIRST)
 
 
 class _PlainDumper(yaml.SafeDumper):
-    """Quotes text that ``PlainLoader`` would take for a number."""
+    """Dumper that quotes text that ``PlainLoader`` would read as a number."""
 
 
 _PlainDumper.add_implicit_resolver(_CORE + "float", _FLOAT, _FIRST)
 
 
 def read_yaml(text: str) -> Any:
-    """The value that a text stands for; raises what ``UNREADABLE`` lists."""
+    """Parse YAML text; raises one of ``UNREADABLE``."""
     return yaml.load(text, Loader=PlainLoader)
 
 

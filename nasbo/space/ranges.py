@@ -1,4 +1,4 @@
-"""Ranges and switches of parameters as a space file writes them."""
+"""Parsing of parameter ranges and switches in a space file."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _distinct(name: str, items: list[Node]) -> tuple[Value, ...]:
 
 
 def read_reals(name: str, node: Node, log: bool = False) -> tuple[float, float]:
-    """Both ends of a range of numbers, inside it."""
+    """Both ends of a range of floats, which are included."""
     low, high = (_number(name, float, end, node) for end in _ends(name, node))
     if not low < high:
         raise node.error(f"low < high must hold for {name!r}, but got {low:g}...{high:g}")
@@ -54,7 +54,7 @@ def read_reals(name: str, node: Node, log: bool = False) -> tuple[float, float]:
 
 
 def read_integers(name: str, node: Node, log: bool = False) -> tuple[int, int]:
-    """Both ends of a range of whole numbers, inside it: files write the one behind the last."""
+    """Both ends of a range of integers, included; files write the right end exclusively."""
     low, high = (int(_number(name, _integer, end, node)) for end in _ends(name, node))
     if not low < high:
         rule = "low < high must hold (the right end is outside)"
@@ -64,7 +64,7 @@ def read_integers(name: str, node: Node, log: bool = False) -> tuple[int, int]:
 
 
 def read_switch(name: str, key: str, entries: Mapping[str, Node]) -> bool:
-    """Whether what stands under a key is true; false if nothing does."""
+    """A boolean entry; false if the key is missing."""
     if key not in entries:
         return False
     node = entries[key]

@@ -1,4 +1,4 @@
-"""Subspaces: one set of structural choices, a flat box; configs in the unit cube and back."""
+"""Subspaces: flat boxes for one set of structural choices, and their configs in the unit cube."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from nasbo.space.walk import ROOT, Key, child_keys
 
 Array = NDArray[np.float64]
 Path = Mapping[Key, Sequence[int]]
-"""The vertices that a subspace passes, with the columns of ``x`` that belong to each."""
+"""Vertices on the path of a subspace, with the columns of ``x`` that belong to each."""
 
 MAX_GRID = 256
-"""Subspaces with no more configs than this are listed instead of drawn."""
+"""Largest number of configs for which all are listed instead of a sample."""
 CHANGE_CHOICE = 0.15
 CHANGE_NUMBER = 0.7
 
@@ -31,10 +31,10 @@ class Coordinate:
 
     Attributes:
         parameter: its node of the tree.
-        index: 0 outside of lists, 1, 2, ... for the entries of a repeated parameter.
-        parent: name of the parent parameter, "" for a root.
-        branch: path of the branch that holds the parameter, e.g. ``kernel=poly``; coordinates of
-            one subspace with equal (branch, index) belong together, as one block of a network.
+        index: 0 outside of lists, 1, 2, ... for the elements of a repeated parameter.
+        parent: name of the parent parameter, "" at the root.
+        branch: path of the branch that contains the parameter, e.g. ``kernel=poly``; coordinates of
+            one subspace with equal (branch, index) form a unit, such as one block of a network.
         is_fixed: whether the subspace fixes the value (a structural parameter).
         value: the fixed value.
     """
@@ -52,26 +52,26 @@ class Coordinate:
 
     @property
     def key(self) -> Key:
-        """Where it stands in the tree."""
+        """Its vertex in the tree."""
         return self.branch, self.index
 
     @property
     def label(self) -> str:
-        """Name with its place in the list, e.g. ``kernel_size[2]``."""
+        """Name with its list index, e.g. ``kernel_size[2]``."""
         return f"{self.name}[{self.index}]" if self.index else self.name
 
     def value_in(self, config: Config) -> Value:
-        """The value that a config of the subspace has here."""
+        """Its value in a config of the subspace."""
         value: Value = config[self.name][self.index - 1] if self.index else config[self.name]
         return value
 
 
 @dataclass(frozen=True)
 class Subspace:
-    """A flat box: all structural parameters have their values, the others are free.
+    """A flat box: all structural parameters are fixed, the others are free.
 
     Attributes:
-        index: its number in the space, 0 to ``n_subspaces - 1``.
+        index: its index in the space, 0 to ``n_subspaces - 1``.
         coordinates: all active scalars, structural ones included, in the order of the document.
         lengths: length of each list in a config, by parameter name.
     """
@@ -82,14 +82,15 @@ class Subspace:
 
     @cached_property
     def free(self) -> tuple[Coordinate, ...]:
-        """The coordinates whose values are searched, in the order of the columns of ``x``."""
+        """The free coordinates, in the order of the columns of ``x``."""
         return tuple(one for one in self.coordinates if not one.is_fixed)
 
     @cached_property
     def path(self) -> Path:
-        """The vertices from the root to the leaves, also those without parameters but the root.
+        """The vertices from the root to the leaves, also those without parameters.
 
-        All paths would share a root without parameters; the others tell paths apart.
+        A root without parameters is left out, as all paths would share it; the
+        others tell paths apart.
         """
         columns: dict[Key, list[int]] = {ROOT: []}
         for coordinate in self.coordinates:
@@ -113,19 +114,19 @@ class Subspace:
 
     @cached_property
     def n_configs(self) -> int | None:
-        """How many configs there are; ``None`` if a float makes them endless."""
+        """Number of configs; ``None`` if there is a float."""
         levels = [one.parameter.n_levels for one in self.free]
         return math.prod(levels) if all(levels) else None
 
     def all_configs(self) -> Iterator[Config]:
-        """Every config of a subspace without floats."""
+        """All configs of a subspace without floats."""
         parameters = [one.parameter for one in self.free]
         levels = (map(one.value_at, range(one.n_levels)) for one in parameters)
         return map(self._config, itertools.product(*levels))
 
     @cached_property
     def choices(self) -> Config:
-        """The structural values, as a config holds them."""
+        """The structural values, in the form of a config."""
         fixed = [one for one in self.coordinates if one.is_fixed]
         names = {one.name for one in fixed}
         lengths = {name: size for name, size in self.lengths.items() if name in names}
@@ -136,7 +137,7 @@ class Subspace:
 
     @cached_property
     def id(self) -> str:
-        """A readable name that is unique in the space, e.g. ``algorithm=svm,kernel=rbf``."""
+        """A readable id, unique in the space, e.g. ``algorithm=svm,kernel=rbf``."""
         return ",".join(self._choice_texts()) or "all"
 
     @property
@@ -145,25 +146,25 @@ class Subspace:
         return next(self._choice_texts(), "all")
 
     def decode(self, x: Sequence[float] | Array) -> Config:
-        """The config at a place in the unit cube.
+        """The config of a row of the unit cube.
 
         Args:
-            x: shape (n_free,); discrete values snap to the nearest level.
+            x: shape (n_free,); discrete values are rounded to the nearest level.
         """
         pairs = zip(self.free, x, strict=True)
         return self._config(one.parameter.from_unit(unit) for one, unit in pairs)
 
     def encode(self, config: Config) -> Array:
-        """A config in the unit cube, shape (n_free,)."""
+        """A config as a row of the unit cube, shape (n_free,)."""
         units = [one.parameter.to_unit(one.value_in(config)) for one in self.free]
         return np.array(units, dtype=np.float64)
 
     def sample_config(self, rng: Generator) -> Config:
-        """One uniform config of this subspace."""
+        """A uniform random config of this subspace."""
         return self._config(one.parameter.sample(rng) for one in self.free)
 
     def _config(self, free_values: Iterable[Value]) -> Config:
-        """The config with these values of the free coordinates."""
+        """The config with given values of the free coordinates."""
         values = iter(free_values)
         every = [one.value if one.is_fixed else next(values) for one in self.coordinates]
         return _assemble(self.coordinates, every, self.lengths)
@@ -172,22 +173,22 @@ class Subspace:
 
     @cached_property
     def n_levels(self) -> NDArray[np.intp]:
-        """Levels of each column of ``x``, 0 where they are endless, shape (n_free,)."""
+        """Number of levels of each column of ``x``, 0 for floats, shape (n_free,)."""
         return np.array([one.parameter.n_levels for one in self.free], dtype=np.intp)
 
     @cached_property
     def is_ordered(self) -> NDArray[np.bool_]:
-        """Which columns of ``x`` are no choices, shape (n_free,)."""
+        """Which columns of ``x`` are not choices, shape (n_free,)."""
         return np.array([one.parameter.is_ordered for one in self.free], dtype=bool)
 
     @cached_property
     def smooth(self) -> NDArray[np.intp]:
-        """The columns that gradients are followed in: floats, and integers of many levels."""
+        """Columns that are optimised by gradients: floats, and integers with many levels."""
         return np.flatnonzero([one.parameter.is_smooth for one in self.free])
 
     @cached_property
     def discrete(self) -> NDArray[np.intp]:
-        """The columns of several levels."""
+        """Columns with several levels."""
         return np.flatnonzero(self.n_levels > 1)
 
     @cached_property
@@ -195,14 +196,14 @@ class Subspace:
         return [at for at, one in enumerate(self.free) if not one.parameter.is_even]
 
     def candidates(self, n: int, rng: Generator) -> Array:
-        """Uniform rows, shape (n, n_free); the whole grid where it is small."""
+        """Uniform random rows, shape (n, n_free); the whole grid if it is small."""
         if self.n_configs is None or self.n_configs > MAX_GRID:
             return self.sample(n, rng)
         grid = itertools.product(*(one.parameter.units for one in self.free))
         return self.snap(np.array(list(grid), dtype=np.float64))
 
     def sample(self, n: int, rng: Generator) -> Array:
-        """Uniform rows, discrete ones on their levels, shape (n, n_free)."""
+        """Uniform random rows, with discrete columns on their levels, shape (n, n_free)."""
         u = rng.random((n, self.n_free))
         top = np.maximum(self.n_levels - 1, 1)
         levels = np.minimum(np.floor(u * self.n_levels), self.n_levels - 1) / top
@@ -210,7 +211,7 @@ class Subspace:
         return self.snap(np.where(self.n_levels > 0, levels, u))
 
     def snap(self, x: Array) -> Array:
-        """Rows, shape (n, n_free), moved to the nearest that configs can have."""
+        """Round rows, shape (n, n_free), to the nearest valid ones."""
         x = np.clip(x, 0.0, 1.0)
         top = np.maximum(self.n_levels - 1, 1)
         snapped = np.where(self.n_levels > 0, np.round(x * top) / top, x)
@@ -219,14 +220,16 @@ class Subspace:
         return snapped
 
     def perturb(self, x: Array, rng: Generator) -> Array:
-        """Rows moved at random by steps of very different sizes."""
+        """Perturb rows at random, with step sizes over several orders of magnitude."""
         sd = 10.0 ** rng.uniform(-2.5, -0.6, size=(len(x), 1))
         moved = x + sd * rng.standard_normal(x.shape) * (rng.random(x.shape) < CHANGE_NUMBER)
         redrawn = np.where(rng.random(x.shape) < CHANGE_CHOICE, rng.random(x.shape), x)
         return self.snap(np.where(self.is_ordered, moved, redrawn))
 
     def neighbours(self, row: Array) -> Array:
-        """All rows that differ in one choice, or by one level of one number: (n, n_free)."""
+        """All rows with another value of one choice, or one number moved
+        by one level: (n, n_free).
+        """
         rows = [np.zeros((0, self.n_free))]
         for column in self.discrete:
             parameter = self.free[column].parameter
@@ -241,7 +244,7 @@ class Subspace:
         return self.snap(np.concatenate(rows))
 
     def project(self, other: Subspace, row: Array, n: int, rng: Generator) -> Array:
-        """``n`` rows with the values of another subspace's row where the names agree."""
+        """``n`` random rows with the values of another subspace's row for equal parameters."""
         rows = self.candidates(n, rng)
         columns = {(one.name, one.index): at for at, one in enumerate(self.free)}
         for at, coordinate in enumerate(other.free):
@@ -254,7 +257,7 @@ class Subspace:
 def _assemble(
     coordinates: Sequence[Coordinate], values: Sequence[Value], lengths: Mapping[str, int]
 ) -> Config:
-    """Coordinates and their values as a config: lists hold ``None`` where an entry is absent."""
+    """A config from coordinates and values; lists have ``None`` for absent elements."""
     lists: dict[str, list[Value]] = {name: [None] * size for name, size in lengths.items()}
     config: Config = {}
     for coordinate, value in zip(coordinates, values, strict=True):

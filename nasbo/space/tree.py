@@ -1,4 +1,4 @@
-"""Search spaces: trees of parameters, with their subspaces counted and numbered."""
+"""Search spaces as trees of parameters, with counted and numbered subspaces."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ MAX_LISTED_SUBSPACES = 1_000
 
 
 class Space:
-    """A conditional search space: a forest of parameters, immutable.
+    """A conditional search space: an immutable forest of parameters.
 
     A subspace is one set of structural choices. Subspaces are numbered 0 to ``n_subspaces - 1`` in
-    the order of the document and are found by arithmetic, so a space may have far more of them
-    than could be listed.
+    the order of the document and are computed from their number, so a space may have far more of
+    them than could be listed.
     """
 
     def __init__(self, parameters: Sequence[Parameter], source: str = "space") -> None:
@@ -44,42 +44,42 @@ class Space:
 
     @property
     def is_listable(self) -> bool:
-        """Whether the subspaces are few enough to be visited one by one."""
+        """Whether the subspaces are few enough to be enumerated."""
         return self.n_subspaces <= MAX_LISTED_SUBSPACES
 
     def subspace(self, index: int) -> Subspace:
-        """The subspace of a number."""
+        """The subspace with an index."""
         if not 0 <= index < self.n_subspaces:
             raise IndexError(f"0 <= index < {self.n_subspaces} must hold, but got {index}")
         return self._subspace(index)
 
     def subspaces(self) -> Iterator[Subspace]:
-        """All subspaces in order; for spaces that are ``is_listable``."""
+        """All subspaces in order, for a space that ``is_listable``."""
         return (self.subspace(index) for index in range(self.n_subspaces))
 
     def random_subspace(self, rng: Generator) -> Subspace:
-        """A subspace, each with the same probability."""
+        """A uniform random subspace."""
         return self.subspace(_random_below(self.n_subspaces, rng))
 
     def sample(self, rng: Generator) -> Config:
-        """A config: uniform over the subspaces, then uniform inside."""
+        """A random config: a uniform subspace, then uniform inside."""
         return self.random_subspace(rng).sample_config(rng)
 
     def default_config(self) -> Config:
-        """The config of all defaults (first choice or middle of the range where none is given)."""
+        """The config of all defaults (by default the first choice or the middle of the range)."""
         return self.build_config(lambda parameter, _: parameter.middle())
 
     @cached_property
     def nodes(self) -> tuple[TreeNode, ...]:
-        """All parameters where they stand, parents first; lists at their full length."""
+        """All occurrences of parameters, parents first, with lists at their full length."""
         return tuple(tree_nodes(self.parameters))
 
     @cached_property
     def vertices(self) -> dict[Key, tuple[Coordinate, ...]]:
-        """Vertices of the tree, with the parameters without children that stand there.
+        """Vertices of the tree with their parameters without children.
 
         A vertex is the root, the children under one value of a structural parameter, or one element
-        of a repeated list; those without such parameters are left out.
+        of a repeated list. Vertices without such parameters are left out.
         """
         coordinates: dict[Key, list[Coordinate]] = {node.key: [] for node in self.nodes}
         for node in self.nodes:
@@ -89,10 +89,10 @@ class Space:
         return {key: tuple(some) for key, some in coordinates.items() if some}
 
     def build_config(self, decide: Callable[[Parameter, Key], Value]) -> Config:
-        """A config, decided parameter by parameter, parents first.
+        """Build a config parameter by parameter, parents first.
 
         Args:
-            decide: a parameter and where it stands (branch, index in a list) to its value.
+            decide: returns the value of a parameter at a vertex (branch, list index).
         """
         config: Config = {}
 
@@ -114,25 +114,27 @@ class Space:
         return config
 
     def canonical(self, config: Any) -> Config:
-        """The config as the space itself would write it; ``ConfigError`` if it does not belong."""
+        """The config in the space's own form; ``ConfigError`` if it does
+        not belong to the space.
+        """
         return self._read(config)[1]
 
     def subspace_of(self, config: Any) -> Subspace:
-        """The subspace that a config belongs to; ``ConfigError`` if it belongs to none."""
+        """The subspace of a config; ``ConfigError`` if it does not belong to the space."""
         return self.subspace(self._read(config)[0])
 
     def encode(self, config: Any) -> tuple[Subspace, Array]:
-        """The subspace of a config, and its row in the unit cube there, shape (n_free,)."""
+        """The subspace of a config, and its row in the subspace's unit cube, shape (n_free,)."""
         subspace = self.subspace_of(config)
         return subspace, subspace.encode(config)
 
     def fingerprint(self) -> str:
-        """A hash of everything that decides which configs exist."""
+        """A hash of everything that determines which configs exist."""
         text = json.dumps(self.to_dict(), sort_keys=False)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def to_dict(self) -> dict[str, Any]:
-        """The space as plain values that ``load_space`` reads back to an equal space."""
+        """The space as plain values, from which ``load_space`` restores an equal space."""
         return _as_dict(self.parameters)
 
     def _build_subspace(self, index: int) -> Subspace:
@@ -155,7 +157,7 @@ class Space:
         return Subspace(index, tuple(coordinates), lengths)
 
     def _read(self, config: Any) -> tuple[int, Config]:
-        """The number of a config's subspace, and the config as the space itself would write it."""
+        """The index of a config's subspace, and the config in the space's own form."""
         if not isinstance(config, dict):
             raise ConfigError(f"a config must be a dict, got {type(config).__name__}")
         number = _Number(self.n_subspaces)
@@ -184,18 +186,18 @@ class Space:
 
 @dataclass
 class _Number:
-    """Number of a subspace, read or written level by level along the tree, parents first.
+    """Index of a subspace, decoded or encoded level by level along the tree, parents first.
 
     Attributes:
-        n_open: how many subspaces have the levels so far.
-        value: the number; what is left of it where it is read.
+        n_open: number of subspaces with the levels so far.
+        value: the index; its remainder while it is decoded.
     """
 
     n_open: int
     value: int = 0
 
     def take_level(self, parameter: Parameter) -> int:
-        """The level of the next structural parameter."""
+        """Decode the level of the next structural parameter."""
         digit = self.value // (self.n_open // parameter.n_subspaces)
         levels = range(parameter.n_levels)
         level = bisect_right(levels, digit, key=parameter.n_before) - 1
@@ -203,11 +205,11 @@ class _Number:
         return level
 
     def add_level(self, parameter: Parameter, level: int) -> None:
-        """Count the subspaces that come before the level of the next structural parameter."""
+        """Add the number of subspaces that precede the level of the next structural parameter."""
         self.value += self._close(parameter, level)
 
     def _close(self, parameter: Parameter, level: int) -> int:
-        """How many of the open subspaces come before a level; its own stay open."""
+        """Number of the open subspaces before a level; those of the level stay open."""
         n_after = self.n_open // parameter.n_subspaces
         n_before = parameter.n_before(level)
         self.n_open = n_after * (parameter.n_before(level + 1) - n_before)
@@ -215,7 +217,7 @@ class _Number:
 
 
 def find_clash(group: Sequence[Parameter]) -> tuple[str, str] | None:
-    """A name that two parameters active at the same time would share, and the rule it breaks."""
+    """A name that two simultaneously active parameters would share, and the rule it breaks."""
     taken: set[str] = set()
     for parameter in group:
         below = set(names(parameter.children))
@@ -264,7 +266,7 @@ def _one_as_dict(parameter: Parameter) -> dict[str, Any]:
 
 
 def _random_below(n: int, rng: Generator) -> int:
-    """A uniform integer below ``n``, however large (numpy's own stop at 64 bits)."""
+    """A uniform integer below ``n``, of any size (numpy stops at 64 bits)."""
     words = (n.bit_length() + 31) // 32 + 2
     number = 0
     for word in rng.integers(0, 2**32, size=words, dtype="uint32"):

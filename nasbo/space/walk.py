@@ -1,4 +1,4 @@
-"""Nodes of the tree of a space: parameters where they stand."""
+"""Nodes of a space's tree: the occurrences of its parameters."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from dataclasses import dataclass
 from nasbo.space.parameter import Parameter, plain_text
 
 Key = tuple[str, int]
-"""Where a parameter stands: its branch, and its index in a list (0 outside of lists)."""
+"""Vertex of a parameter: its branch, and its list index (0 outside of lists)."""
 ROOT: Key = ("", 0)
 
 
 @dataclass(frozen=True)
 class TreeNode:
-    """A parameter where it stands.
+    """One occurrence of a parameter.
 
     Attributes:
         parameter: of the tree.
-        key: where.
-        parent: the node that decides whether it exists; ``None`` at the root.
-        levels: of the parent under which it exists.
+        key: its vertex.
+        parent: the node that determines whether it exists; ``None`` at the root.
+        levels: levels of the parent under which it exists.
     """
 
     parameter: Parameter
@@ -35,7 +35,7 @@ def tree_nodes(
     parent: TreeNode | None = None,
     levels: tuple[int, ...] = (),
 ) -> Iterator[TreeNode]:
-    """All nodes in the order of the document, parents first; lists at their full length."""
+    """All nodes in the order of the document, parents first, with lists at their full length."""
     for parameter in group:
         node = TreeNode(parameter, key, parent, levels)
         yield node
@@ -51,7 +51,7 @@ def tree_nodes(
 
 
 def child_keys(parameter: Parameter, level: int, key: Key) -> list[Key]:
-    """Where the children of a structural parameter stand at a level."""
+    """Vertices of the children of a structural parameter at a level."""
     branch, index = key
     above = f"{branch}." if branch else ""
     if not parameter.repeated:
@@ -61,7 +61,7 @@ def child_keys(parameter: Parameter, level: int, key: Key) -> list[Key]:
 
 
 def names(group: Sequence[Parameter]) -> list[str]:
-    """All names from some parameters down, each once, in the order of the document."""
+    """All names of parameters and their descendants, each once, in the order of the document."""
     found: dict[str, None] = {}
     for parameter in group:
         found |= dict.fromkeys([parameter.name, *names(parameter.children)])

@@ -1,10 +1,10 @@
-"""A sweep's folder on object storage: a local mirror that everything else reads and writes.
+"""Sweeps on object storage, with a local mirror that all other code reads and writes.
 
-The bucket is the truth. The journal lies there as segments, one object per write, and a write
-counts only when its object is stored; trials bring their files there when they report.
+The bucket is authoritative. The journal is stored there as segments, one object per write, and a
+write is acknowledged only when its object is stored. Trials upload their files when they report.
 
-Public: ``Location``, a folder of an object store; ``open_named`` and ``open_mirror``, which give
-the local folder of a URL; ``open_journal``, the one writer of a folder's journal.
+Public: ``Location``, a folder of an object store; ``open_named`` and ``open_mirror``, which return
+the local folder of a URL; ``open_journal``, the only writer of a folder's journal.
 """
 
 from nasbo.storage.location import Location, is_url

@@ -1,7 +1,7 @@
-"""Conditional writes to an object of an S3 or GCS bucket, through obstore.
+"""Object of an S3 or GCS bucket with conditional writes, through obstore.
 
-pyarrow, which reads and writes everything else, cannot ask for them. Bucket, endpoint and
-credentials are the same as pyarrow's.
+pyarrow, which is used for everything else, has no conditional writes. Bucket, endpoint and
+credentials are found as by pyarrow.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from nasbo.storage.conditional import ChangedError, Found, Version, lacks_condit
 if TYPE_CHECKING:
     from obstore.store import GCSStore, S3Credential, S3Store
 
-# An answer that comes later is of no use to a lease.
+# A later answer would be useless for a lease.
 _CLIENT: Any = {"allow_http": True, "timeout": timedelta(seconds=10)}
 _RETRY: Any = {"max_retries": 3, "retry_timeout": timedelta(seconds=10)}
 _CREDENTIALS_LIFE = timedelta(minutes=5)
@@ -74,7 +74,7 @@ def _version(answer: Any) -> Version:
 
 
 def _text(error: Exception) -> str:
-    """What a user can read of an error."""
+    """The readable part of an error."""
     return str(error).partition("\n\nDebug source")[0].strip()
 
 
@@ -117,7 +117,7 @@ def _gcs(url: str, bucket: str) -> GCSStore:
 
 
 def _endpoint(query: str) -> str | None:
-    """The server that a URL's options name, as pyarrow reads them."""
+    """The server in a URL's options, as pyarrow reads them."""
     options = dict(parse_qsl(query))
     server = options.get("endpoint_override")
     if not server or "://" in server:
@@ -126,7 +126,7 @@ def _endpoint(query: str) -> str | None:
 
 
 def _profile() -> dict[str, str]:
-    """The user's AWS profile: what ``~/.aws/config`` and ``~/.aws/credentials`` say of it."""
+    """The user's AWS profile from ``~/.aws/config`` and ``~/.aws/credentials``."""
     name = os.environ.get("AWS_PROFILE") or "default"
     found: dict[str, str] = {}
     for variable, file, section in (
@@ -141,10 +141,10 @@ def _profile() -> dict[str, str]:
 
 
 def _has_keys(url: str, profile: dict[str, str]) -> bool:
-    """Whether a profile has keys itself; obstore asks the node or the pod for a role otherwise.
+    """Whether a profile contains keys; otherwise obstore asks the node or the pod for a role.
 
     Raises:
-        SweepError: the profile says how to get keys, in a way that obstore does not know.
+        SweepError: the profile gets its keys in a way that obstore does not support.
     """
     if profile.get("aws_access_key_id"):
         return True
@@ -158,7 +158,7 @@ def _has_keys(url: str, profile: dict[str, str]) -> bool:
 
 
 def _profile_credential() -> S3Credential:
-    """Keys of the profile, read again every few minutes: tools renew them there."""
+    """Keys of the profile, read again every few minutes, as tools renew them there."""
     profile = _profile()
     return {
         "access_key_id": profile["aws_access_key_id"],

@@ -1,7 +1,7 @@
 """Conditional writes to one object: create it if absent, replace it if unchanged.
 
-Whoever reads an object gets its version too. A write names the version that it replaces, and the
-store compares and writes in one step: of several writers that saw the same version, one succeeds.
+A read returns the object's version. A write names the version that it replaces, and the store
+compares and writes atomically: of several writers that read the same version, one succeeds.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from nasbo.errors import JournalError
 from nasbo.history.journal import write_durably
 
 Version = dict[str, str]
-"""A version as its store names it, such as an ETag; only to be handed back."""
+"""Version of an object in the store's own form, such as an ETag."""
 _NEVER: Version = {"e_tag": '"00000000000000000000000000000000"', "version": "1"}
 
 
@@ -25,7 +25,7 @@ class ChangedError(Exception):
 
 
 class Found(NamedTuple):
-    """An object as it was read."""
+    """An object with its version."""
 
     data: bytes
     version: Version
@@ -45,13 +45,13 @@ class VersionedObject(Protocol):
         """Replace a version of the object, or create it.
 
         Args:
-            data: the new content; no two writers ever write the same.
-            expected: the version to replace; ``None`` to create an object that is not there.
+            data: the new content, unique to this write.
+            expected: the version to replace; ``None`` to create an object that does not exist.
 
         Raises:
-            ChangedError: it is another version, or exists, or is gone.
+            ChangedError: the object has another version, exists already, or is gone.
             JournalError: the store has no conditional writes.
-            OSError: the store cannot be reached; the write may have happened or not.
+            OSError: the store cannot be reached; the write may or may not have happened.
         """
 
 
@@ -59,7 +59,7 @@ class FileObject:
     """A file with conditional writes.
 
     Args:
-        path: of the file; its folder is made if it is missing.
+        path: of the file; its folder is created if missing.
     """
 
     def __init__(self, path: Path) -> None:
@@ -78,7 +78,7 @@ class FileObject:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         folder = os.open(self._path.parent, os.O_RDONLY)
         try:
-            fcntl.flock(folder, fcntl.LOCK_EX)  # a file system has no compare-and-swap
+            fcntl.flock(folder, fcntl.LOCK_EX)  # file systems have no compare-and-swap
             found = self.read()
             if (found.version if found else None) != expected:
                 raise ChangedError(str(self._path))
@@ -93,15 +93,15 @@ def _digest(data: bytes) -> Version:
 
 
 def check_conditions(target: VersionedObject, data: bytes, url: str) -> None:
-    """Make sure that a store heeds conditions: some take the write and ignore them.
+    """Check that a store respects write conditions: some accept the write and ignore them.
 
     Args:
         target: an object that exists.
         data: its content.
-        url: where it lies, for the error.
+        url: of the object, for the error.
 
     Raises:
-        JournalError: a write went through although its condition did not hold.
+        JournalError: a write succeeded although its condition did not hold.
     """
     for expected, header in ((None, "If-None-Match"), (_NEVER, "If-Match")):
         try:

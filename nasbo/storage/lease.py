@@ -1,10 +1,10 @@
 """Lease on a sweep's journal in object storage: one process at a time may write.
 
-The lease is an object that its holder renews every few seconds. One that is not renewed for
-``LEASE_S`` is free. Each write of it names the version that it replaces, so that of several
-processes that want a free lease one gets it, and a holder that lost it finds out when it renews.
-The writer looks before each acknowledgement whether it has renewed in time.
-No two clocks are compared: whoever wants the lease watches it for that long.
+The lease is an object that its holder renews every few seconds (a heartbeat). It is free if it was
+not renewed for ``LEASE_S``. Each write names the version that it replaces, so that one of several
+processes that want a free lease gets it, and a holder that lost it notices on renewal. Before each
+acknowledgement the writer checks that it has renewed in time. Clocks of different machines are
+never compared: a process that wants the lease watches it for that long.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ _ATTEMPTS = 3
 
 
 class Lease:
-    """The right to write, taken when it is made.
+    """The right to write, acquired on construction.
 
     Args:
         location: the sweep's folder.
-        epoch: the highest epoch that the journal has seen.
-        lease_s: how long a lease lives without being renewed.
-        tell: receives a line if there is something to wait for.
+        epoch: highest epoch of the journal so far.
+        lease_s: life of a lease without renewal, in seconds.
+        tell: called with a line if it has to wait.
 
     Attributes:
-        epoch: of this writer, higher than all before it.
+        epoch: epoch of this writer, higher than all before it.
 
     Raises:
         JournalError: another process writes, or the store has no conditional writes.
@@ -70,10 +70,10 @@ class Lease:
         self._thread.start()
 
     def _wait(self, found: dict[str, Any], tell: Callable[[str], object]) -> dict[str, Any] | None:
-        """Watch the lease until it is free: given back, or not renewed for its whole life.
+        """Watch the lease until it is free: released, or not renewed for its whole life.
 
         Raises:
-            JournalError: it is renewed: somebody writes.
+            JournalError: it was renewed: another process writes.
         """
         holder = holder_of(found)
         tell(
@@ -90,10 +90,10 @@ class Lease:
         return found
 
     def confirm(self) -> None:
-        """Make sure that the lease is still ours; quick if it was renewed lately.
+        """Check that the lease is still held; quick if it was renewed recently.
 
         Raises:
-            JournalError: another process has it, or might: it was not renewed in time.
+            JournalError: another process has it, or may have it: it was not renewed in time.
         """
         if self._lost:
             raise JournalError(self._lost)
@@ -108,7 +108,9 @@ class Lease:
         return _now() - self._renewed_at
 
     def release(self) -> None:
-        """Stop renewing, and give the lease back if it is ours and the bucket can be reached."""
+        """Stop renewing, and release the lease if it is still held and
+        the bucket can be reached.
+        """
         self._end.set()
         self._thread.join()
         try:
@@ -121,14 +123,14 @@ class Lease:
     def _loop(self) -> None:
         while not self._end.wait(self._renew_s):
             if self._age() > self._lease_s:
-                return  # too late: somebody else may have it by now
+                return  # too late: another process may have it by now
             try:
                 self._renew()
             except JournalError as error:
-                self._lost = str(error)  # ``confirm`` says so to the writer
+                self._lost = str(error)  # ``confirm`` raises it in the writer
                 return
             except OSError:
-                continue  # ``confirm`` sees that the lease has grown old
+                continue  # ``confirm`` notices the lease's age
 
     def _renew(self) -> None:
         begin = _now()
@@ -149,10 +151,10 @@ class Lease:
         return json.dumps({**content, **more}).encode()
 
     def _write(self, data: bytes) -> None:
-        """Replace the version that was seen last.
+        """Replace the last known version.
 
         Raises:
-            JournalError: somebody else has written in the meantime.
+            JournalError: another process has written in the meantime.
         """
         for _ in range(_ATTEMPTS):
             try:
@@ -161,7 +163,7 @@ class Lease:
             except ChangedError:
                 found, version = self._read()
             if self._version is not None or found is not None:
-                self._check_own(found)  # if so: an earlier write whose answer was lost
+                self._check_own(found)  # else it is an earlier write whose answer was lost
             self._version = version
         raise lacks_conditions(
             self._location.url, f"it refused to write {NAME}, which had not changed"
@@ -180,17 +182,17 @@ class Lease:
 
 
 def _now() -> float:
-    """Seconds on a clock that nobody sets; on Linux it goes on while the machine is suspended."""
+    """Monotonic clock, which on Linux also counts time in suspend."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 def holder_of(found: dict[str, Any]) -> str:
-    """The process that holds a lease, in words."""
+    """The process that holds a lease, as text."""
     return f"process {found.get('process')} on {found.get('host')}"
 
 
 def is_held(location: Location) -> bool:
-    """Whether somebody seems to write, for readers, who do compare clocks."""
+    """Whether a process seems to write; only readers use this, which compares clocks."""
     data = location.read(NAME)
     found = None if data is None else _parse(data, location)
     if found is None or _is_free(found):
@@ -207,7 +209,7 @@ def _parse(data: bytes, location: Location) -> dict[str, Any] | None:
 
 
 def _is_free(found: dict[str, Any]) -> bool:
-    """Whether a lease was given back, or its process ran on this host and is dead."""
+    """Whether a lease was released, or its process ran on this host and is dead."""
     if found.get("is_released"):
         return True
     is_here = found.get("host") == _host()
@@ -215,7 +217,7 @@ def _is_free(found: dict[str, Any]) -> bool:
 
 
 def _host() -> str:
-    """This host, and the container on it: process numbers mean something only inside."""
+    """This host and its PID namespace, as process numbers are only valid inside one."""
     try:
         return f"{socket.gethostname()} {os.readlink('/proc/self/ns/pid')}"
     except OSError:
@@ -223,7 +225,7 @@ def _host() -> str:
 
 
 def _born(process: int) -> str | None:
-    """When a process of this host began, with the host's own start; ``None`` if there is none."""
+    """Start time of a process with the host's boot id; ``None`` if there is no such process."""
     try:
         stat = Path(f"/proc/{process}/stat").read_text(encoding="utf-8")
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()

@@ -1,4 +1,4 @@
-"""Objects below a URL: read, written, listed and deleted as bytes."""
+"""Folder of an object store: objects below a URL are read, written, listed and deleted."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ SCHEMES = ("s3", "gs", "file")
 
 
 def is_url(text: str) -> bool:
-    """Whether a folder is named by a URL and not by a path."""
+    """Whether a folder is given by a URL and not by a path."""
     return "://" in text
 
 
 class Location:
     """A folder of an object store.
 
-    Names are relative to it and parted by ``/``. An object appears whole or not at all, and is seen
-    by everybody as soon as it is written: S3 and GCS promise both. Faults of the network are tried
-    again, with growing pauses.
+    Names are relative to it and separated by ``/``. Objects appear atomically and are visible to
+    all readers as soon as they are written: S3 and GCS guarantee both. Network errors are retried
+    with exponential back-off.
 
     Args:
         url: ``s3://bucket/path`` or ``gs://bucket/path``; ``file:///path`` for tests. Credentials,
-            region and endpoint are found where the AWS and Google tools find them, such as
-            ``AWS_ENDPOINT_URL`` for other servers that speak S3.
+            region and endpoint are found as by the AWS and Google tools, e.g. ``AWS_ENDPOINT_URL``
+            for other S3 servers.
     """
 
     def __init__(self, url: str) -> None:
@@ -54,14 +54,14 @@ class Location:
         return self._retry(once, f"read {name}")
 
     def write(self, name: str, data: bytes, attempts: int = ATTEMPTS) -> None:
-        """Store an object; it is there when this returns."""
+        """Store an object durably."""
 
         def once() -> None:
             path = self._path(name)
             if not self.url.startswith("file:"):
                 self._put(path, data)
                 return
-            # A file is seen while it is written, an object is not: this one is renamed when whole.
+            # A file is visible while it is written, unlike an object: rename it when complete.
             part = f"{path}.{uuid.uuid4().hex}.part"
             self._files.create_dir(path.rpartition("/")[0])
             self._put(part, data)
@@ -74,7 +74,7 @@ class Location:
             stream.write(data)
 
     def sizes(self, folder: str) -> dict[str, int]:
-        """Names of the objects below a folder, relative to this location, with their sizes."""
+        """Sizes of the objects below a folder, by their names relative to this location."""
         from pyarrow import fs
 
         def once() -> dict[str, int]:
@@ -89,7 +89,7 @@ class Location:
         return self._retry(once, f"list {folder}")
 
     def delete(self, name: str) -> None:
-        """Remove an object, if it is there."""
+        """Remove an object, if it exists."""
 
         def once() -> None:
             try:
@@ -100,7 +100,7 @@ class Location:
         self._retry(once, f"delete {name}")
 
     def versioned(self, name: str) -> VersionedObject:
-        """An object that is written only if it is still what was read.
+        """An object for conditional writes.
 
         Raises:
             SweepError: there are no credentials for it.
@@ -139,7 +139,9 @@ def _connect(url: str) -> tuple[Any, str]:
 
 
 def _tuned(url: str) -> str:
-    """A small object is one request in S3 then, and not an upload in parts, which takes three."""
+    """The URL with an option that stores a small S3 object in one request,
+    not in a multipart upload.
+    """
     if not url.startswith("s3:") or "allow_delayed_open" in url:
         return url
     return f"{url}{'&' if '?' in url else '?'}allow_delayed_open=true"

@@ -1,4 +1,4 @@
-"""The URL of a sweep comes in; a local folder with its settings, space and journal goes out."""
+"""Local mirror of a sweep in a bucket: settings, space and journal."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _LOCAL_ONLY = (REMOTE_FILE, JOURNAL_FILE, f"{JOURNAL_FILE}.lock", f"{JOURNAL_FIL
 
 
 def cache_folder() -> Path:
-    """Where mirrors lie: ``$NASBO_CACHE``, else ``~/.cache/nasbo``."""
+    """Folder of all mirrors: ``$NASBO_CACHE``, else ``~/.cache/nasbo``."""
     return Path(os.environ.get("NASBO_CACHE") or "~/.cache/nasbo").expanduser()
 
 
 def mirror_folder(url: str) -> Path:
-    """Where the mirror of a URL lies on this machine, or would."""
+    """Path of the mirror of a URL on this machine, whether it exists or not."""
     url = url.rstrip("/")
     name = f"{url.rpartition('/')[2]}-{hashlib.sha256(url.encode()).hexdigest()[:12]}"
     return cache_folder() / "mirrors" / name
 
 
 def open_mirror(url: str) -> Path:
-    """The local folder of a URL, with what the bucket has of the sweep.
+    """Download a sweep's files to its mirror; returns the local folder.
 
     Raises:
         SweepError: the bucket cannot be reached.
@@ -46,12 +46,12 @@ def open_mirror(url: str) -> Path:
 
 
 def open_named(name: str) -> Path:
-    """The folder of a path or a URL; that of a URL is a mirror on this machine."""
+    """The folder of a path or a URL; for a URL a mirror on this machine."""
     return open_mirror(name) if is_url(name) else Path(name)
 
 
 def location_of(folder: str | os.PathLike[str]) -> Location | None:
-    """Where the truth of a folder lies, if it is a mirror."""
+    """The bucket of a folder, if it is a mirror."""
     try:
         return _location((Path(folder) / REMOTE_FILE).read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
@@ -64,13 +64,13 @@ def _location(url: str) -> Location:
 
 
 def shown(folder: Path) -> str:
-    """A folder as its user knows it: the URL of a mirror, else the path."""
+    """Name of a folder for users: the URL of a mirror, else the path."""
     location = location_of(folder)
     return location.url if location else str(folder)
 
 
 def pull(folder: Path) -> None:
-    """Bring a mirror up to date, for readers; the journal of a running sweep here is left alone.
+    """Update a mirror from the bucket; the journal of a sweep that runs here is not touched.
 
     Raises:
         SweepError: the bucket cannot be reached.
@@ -90,7 +90,7 @@ def pull(folder: Path) -> None:
 
 
 def _replace(file: Path, data: bytes | None) -> None:
-    """Make a file what the bucket has, if it differs."""
+    """Atomically replace a file by the bucket's content, if they differ."""
     if data is None:
         file.unlink(missing_ok=True)
     elif not file.exists() or file.read_bytes() != data:
@@ -100,7 +100,7 @@ def _replace(file: Path, data: bytes | None) -> None:
 
 
 def push(folder: Path, names: Iterable[str] | None = None) -> None:
-    """Store files of a mirror; by default all but the journal and the folders of trials.
+    """Upload files of a mirror; by default all but the journal and the folders of trials.
 
     Raises:
         SweepError: the bucket cannot be written.
@@ -125,7 +125,7 @@ def _results(folder: Path) -> list[str]:
 
 
 def open_journal(folder: Path, tell: Callable[[str], object] | None = None) -> Journal:
-    """The writer of a folder's journal, wherever the truth lies."""
+    """The writer of a folder's journal, local or in a bucket."""
     location = location_of(folder)
     if location is None:
         return Journal(folder / JOURNAL_FILE)
@@ -135,7 +135,7 @@ def open_journal(folder: Path, tell: Callable[[str], object] | None = None) -> J
 
 
 def is_running(folder: Path) -> bool:
-    """Whether a living process writes a folder's journal, here or elsewhere."""
+    """Whether a living process writes a folder's journal, on any machine."""
     if is_locked(folder / JOURNAL_FILE):
         return True
     location = location_of(folder)

@@ -1,4 +1,4 @@
-"""The journal of a sweep on object storage: a local file, each write of which is stored at once."""
+"""Journal of a sweep on object storage: a local file whose writes are uploaded at once."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from nasbo.storage.segments import FOLDER, Segment, chain, last_epoch, parse
 
 logger = logging.getLogger(__name__)
 MAX_SEGMENTS = 300
-"""On opening, more than that are joined into one: a list and a download stay quick."""
+"""On opening, more segments than this are merged, so that listing and download stay quick."""
 
 
 def fetch_journal(location: Location, known: bytes = b"") -> tuple[bytes, list[Segment]]:
-    """The journal's bytes as the bucket has them, and all segments that lie there.
+    """The journal's bytes in the bucket, and all segments there.
 
     Args:
         location: the sweep's folder in the bucket.
-        known: what was fetched before; only what follows it is fetched, if it still holds.
+        known: bytes from an earlier fetch; if still valid, only what follows is fetched.
     """
     found = parse(location.sizes(FOLDER))
     parts = chain(found)
@@ -47,17 +47,17 @@ def _join(location: Location, parts: list[Segment]) -> bytes:
 
 
 class RemoteJournal(Journal):
-    """The one writer of a journal in a bucket.
+    """The only writer of a journal in a bucket.
 
-    ``append`` returns when the events are stored in the bucket: what is acknowledged cannot be lost
-    with this machine. Progress that is not forced to disk goes with the next write that is. If the
-    bucket cannot be written, the sweep ends and can be resumed.
+    ``append`` returns when the events are stored in the bucket: acknowledged events survive the
+    loss of this machine. Progress events without fsync are uploaded with the next synchronous
+    write. If the bucket cannot be written, the sweep ends and can be resumed.
 
     Args:
-        path: the local file; its content is replaced by the bucket's.
+        path: the local file, which is replaced by the bucket's content.
         location: the sweep's folder in the bucket.
         lease_s: see ``Lease``.
-        tell: receives a line if there is something to wait for.
+        tell: called with a line if it has to wait.
     """
 
     def __init__(
@@ -88,7 +88,9 @@ class RemoteJournal(Journal):
             raise
 
     def _fill(self, data: bytes) -> None:
-        """Make the local file what the bucket has: what it has beyond was never acknowledged."""
+        """Replace the local file by the bucket's content; anything beyond
+        it was never acknowledged.
+        """
         partial = Path(f"{self.path}.partial")
         partial.write_bytes(data)
         partial.replace(self.path)
@@ -98,7 +100,9 @@ class RemoteJournal(Journal):
             raise JournalError(f"{self._location.url}: the journal ends inside a transaction")
 
     def _take_over(self) -> bytes:
-        """Mark where this writer begins; what an older one stores from now on does not count."""
+        """Store a marker where this writer starts, which invalidates later
+        segments of older writers.
+        """
         data, found = fetch_journal(self._location)
         begin = 0 if len(found) > MAX_SEGMENTS else len(data)
         mark = Segment(self._lease.epoch, begin, len(data))
@@ -119,7 +123,7 @@ class RemoteJournal(Journal):
 
     def _store(self, data: bytes) -> None:
         segment = Segment(self._lease.epoch, self._stored, self._stored + len(data))
-        # Until the answer is there it may be stored or not; a second object would contradict it.
+        # Before the answer, the state of the write is unknown; a second object could contradict it.
         self._broken = f"{self._location.url}: cannot be written: a write was interrupted"
         try:
             self._location.write(segment.name, data)
@@ -130,7 +134,7 @@ class RemoteJournal(Journal):
         self._stored, self._broken = segment.end, ""
 
     def close(self) -> None:
-        """Store what is left of the progress, and give the journal back."""
+        """Upload the remaining progress events, and release the journal."""
         if self._file >= 0:
             try:
                 if self._waiting and not self._broken:

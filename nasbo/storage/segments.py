@@ -1,8 +1,8 @@
-"""Names of journal segments come in; which of them make up the journal goes out. Pure functions.
+"""Segments of a journal in a bucket, and which of them are valid (pure functions).
 
 A segment holds the bytes of the journal from ``start`` to ``end``. Each writer has an epoch, higher
-than all before it, and begins where the journal ended when it took over: whatever an older writer
-stores from there on, because it did not know yet, is not part of the journal.
+than all before it, and starts at the end of the journal when it took over. Segments that an older
+writer stores from there on, because it does not know yet, are not part of the journal.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _NAME = re.compile(rf"{FOLDER}/(\d+)-(\d+)-(\d+)\.jsonl")
 
 
 class Segment(NamedTuple):
-    """A part of the journal; one without bytes says where an epoch begins."""
+    """A part of the journal; an empty one marks the start of an epoch."""
 
     epoch: int
     start: int
@@ -30,7 +30,7 @@ class Segment(NamedTuple):
 
 
 def parse(names: Iterable[str]) -> list[Segment]:
-    """The segments among the names of objects."""
+    """The segments among object names."""
     matches = (_NAME.fullmatch(name) for name in names)
     return sorted(Segment(*map(int, match.groups())) for match in matches if match)
 
@@ -41,7 +41,7 @@ def last_epoch(segments: Iterable[Segment]) -> int:
 
 
 def chain(segments: Iterable[Segment]) -> list[Segment]:
-    """The segments that make up the journal, in order.
+    """The valid segments of the journal, in order.
 
     Raises:
         JournalError: a part is missing in the middle.
@@ -60,7 +60,7 @@ def chain(segments: Iterable[Segment]) -> list[Segment]:
 
 
 def _before_takeover(segments: list[Segment]) -> list[Segment]:
-    """Without those that an older writer stored after a newer one had begun."""
+    """Drop segments that an older writer stored after a newer one had started."""
     begins: dict[int, int] = {}
     for segment in segments:
         begins[segment.epoch] = min(segment.start, begins.get(segment.epoch, segment.start))

@@ -1,4 +1,4 @@
-"""The folder of one trial comes in; its files go to the bucket and come back on another node."""
+"""Files of one trial, synchronised with the bucket so that it can continue on another node."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from nasbo.storage.location import Location
 
 
 class TrialFiles:
-    """A trial's folder on this node's disk, stored under the same name in the bucket.
+    """A trial's local folder, mirrored in the bucket under the same name.
 
     Args:
         location: the sweep's folder in the bucket.
-        name: of the trial's folder in it.
-        folder: on this node; emptied, and filled with what the bucket has.
+        name: name of the trial's folder there.
+        folder: local folder; emptied, then filled from the bucket.
     """
 
     def __init__(self, location: Location, name: str, folder: Path) -> None:
@@ -32,10 +32,10 @@ class TrialFiles:
         self._stored = self._look()
 
     def store(self) -> None:
-        """Bring files that are new or have changed to the bucket; remove those that are gone.
+        """Upload new and changed files, and delete removed ones.
 
-        They go in the order in which they were written: if this breaks off, what is there is what
-        the trainer had written at some time.
+        Files are uploaded in the order in which they were written: after an interruption the bucket
+        has a state that existed on disk at some time.
         """
         now = self._look()
         for name, mark in sorted(now.items(), key=lambda item: item[1]):
@@ -46,7 +46,7 @@ class TrialFiles:
         self._stored = now
 
     def remove(self) -> None:
-        """Free this node's disk; what counts is in the bucket."""
+        """Delete the local folder; the bucket has everything."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _look(self) -> dict[str, tuple[int, int]]:
@@ -58,10 +58,10 @@ class TrialFiles:
 
 
 def fetch_files(location: Location, name: str, folder: Path, files: Iterable[str]) -> None:
-    """Bring a few of a trial's files here, where they exist; what lay here before is gone.
+    """Download some of a trial's files, if they exist; old local copies are removed first.
 
     Raises:
-        OSError: the bucket cannot be read; none of them is here that was not read just now.
+        OSError: the bucket cannot be read; no old copy remains.
     """
     folder.mkdir(parents=True, exist_ok=True)
     wanted = list(files)
@@ -74,7 +74,7 @@ def fetch_files(location: Location, name: str, folder: Path, files: Iterable[str
 
 
 def delete_files(location: Location, name: str, pattern: str) -> None:
-    """Remove a trial's files of one kind from the bucket."""
+    """Delete a trial's files that match a pattern from the bucket."""
     for path in location.sizes(name):
         if fnmatch(path[len(name) + 1 :], pattern):
             location.delete(path)

@@ -1,1 +1,1 @@
-"""Models of the score over all subspaces at once: one file per surrogate."""
+"""Surrogate models over all subspaces, one file per model."""

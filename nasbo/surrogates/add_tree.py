@@ -1,4 +1,4 @@
-"""Add-Tree GP, whole and per vertex."""
+"""Add-Tree GP: posterior of the score and of each vertex."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class VertexRows:
-    """Rows by vertex: for each vertex, which rows pass it, shape (k,), and their features."""
+    """Rows by vertex: indices of the rows that pass it, shape (k,), and their features."""
 
     members: dict[Key, tuple[Tensor, Tensor]]
     n: int
@@ -37,13 +37,13 @@ class AddTreeGP(KernelGP):
 
     k(x, x') is the sum, over the vertices that the paths of both configs pass, of a kernel on the
     vertex' own parameters (definition 4; algorithm 1 with its delta kernels). A vertex without
-    parameters has a constant there; all those share one variance. A config that passes no vertex,
-    where all lists are empty, has a constant of its own.
+    parameters has a constant kernel; all constants share one variance. A config that passes no
+    vertex, where all lists are empty, has a constant of its own.
 
-    Departures from the paper: priors on all hyperparameters (it maximises the likelihood), choices
-    at a vertex enter one-hot, and a lengthscale per parameter. All rows stand in one matrix, where
-    the paper's (section 4.1) has those alone that are tied to the config's path: the others have
-    covariances 0 and change nothing, and n is some hundreds at most.
+    Departures from the paper: priors on all hyperparameters (it maximises the likelihood), one-hot
+        choices, and a lengthscale per parameter. One matrix holds all rows, where the paper's
+        (section 4.1) holds only those that share vertices with the config's path: the others have
+        covariance 0 and change nothing, and n is a few hundred at most.
 
     Args:
         space: the space of all data.
@@ -62,7 +62,7 @@ class AddTreeGP(KernelGP):
         self._constant = add(())
 
     def features(self, batches: Batches) -> VertexRows:
-        """The rows of each vertex with their features there."""
+        """The rows that pass each vertex, with their features there."""
         parts: dict[Key, list[tuple[Tensor, Tensor]]] = {}
         start = 0
         for subspace, x in batches:
@@ -78,7 +78,7 @@ class AddTreeGP(KernelGP):
         return VertexRows(members, start)
 
     def gram(self, theta: Tensor, left: VertexRows, right: VertexRows) -> Tensor:
-        # Vertices without results leave the score flat: the way to ``x`` stays open for autograd.
+        # Without shared vertices the score is constant: keep ``x`` in the autograd graph.
         open_way = sum((values.sum() for _, values in left.members.values()), torch.zeros(()))
         K = 0.0 * open_way + torch.zeros(left.n, right.n, dtype=torch.float64)
         for key, (rows, values) in left.members.items():
@@ -112,9 +112,10 @@ class AddTreeGP(KernelGP):
         return GP.with_pending(self, subspaces, x)
 
     def vertex_posterior(self, key: Key, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean and variance of one vertex' share of the score, (n,) each, differentiable in ``x``.
+        """Mean and variance of one vertex' summand of the score, (n,) each,
+        differentiable in ``x``.
 
-        The means of the vertices of a path sum up to the mean of the score. ``x`` holds rows of the
+        The means of the vertices of a path add up to the mean of the score. ``x`` holds rows of the
         vertex' own parameters in the unit cube, shape (n, n_coordinates).
         """
         features, _ = self._vertex(key)
@@ -123,16 +124,16 @@ class AddTreeGP(KernelGP):
         return self._conditioned.marginals(cross, variance)
 
     def _path(self, subspace: Subspace) -> Path:
-        """The vertices of a subspace, at least one: no other path has a root without parameters."""
+        """The vertices of a subspace; the bare root if there are none."""
         return subspace.path or {ROOT: ()}
 
     def _vertex(self, key: Key) -> tuple[ParameterFeatures, ARDKernel]:
-        """Features and kernel of a vertex: a constant where it has no parameters."""
+        """Features and kernel of a vertex; constant without parameters."""
         return self._vertices.get(key, self._constant)
 
 
 def mean_path_length(space: Space) -> float:
-    """Vertices per path, in the mean over the subspaces (at most 200 of them)."""
+    """Mean number of vertices per path, over at most about 200 subspaces."""
     n = space.n_subspaces
     lengths = [len(space.subspace(at).path) for at in range(0, n, max(1, n // 200))]
     return max(1.0, sum(lengths) / len(lengths))

@@ -17,8 +17,9 @@ from nasbo.surrogates.lengthscales import shortest
 
 
 class ArcRows(NamedTuple):
-    """Numbers in [0, 1], shape (n, k), choices one-hot, (n, m), both 0 where inactive; and which
-    numbers are active, (n, k)."""
+    """Features of the arc kernel: numbers in [0, 1], shape (n, k), and choices one-hot, (n, m),
+    both 0 where inactive; and which numbers are active, (n, k).
+    """
 
     numbers: Tensor
     choices: Tensor
@@ -72,7 +73,7 @@ class ArcGP(KernelGP):
         return theta[self._weight].exp().expand(len(rows.numbers))
 
     def lengthscales(self) -> dict[str, float]:
-        """Of a number along the arc: for a small step dv its points are w pi rho dv apart."""
+        """Along the arc: a small step dv of a number moves its point by w pi rho dv."""
         turns = torch.pi * torch.sigmoid(self.theta[self._bends])
         arcs = (self.theta[self._number_scales].exp() / turns).tolist()
         steps = (self.theta[self._choice_scales].exp() * ONE_HOT).tolist()
@@ -82,7 +83,7 @@ class ArcGP(KernelGP):
         return shortest((column.label, lengths[column.start]) for column in self.layout.columns)
 
     def _gates_of_columns(self) -> Tensor:
-        """1 where a unit or decision holds a column, shape (n_gates, n_columns)."""
+        """1 where a unit or decision contains a column, shape (n_gates, n_columns)."""
         layout = self.layout
         n_gates = 1 + len(layout.units) + len(layout.decisions)
         holds = torch.zeros(n_gates, len(layout.columns), dtype=torch.float64)

@@ -25,7 +25,7 @@ JITTER = 1e-6
 
 @dataclass(frozen=True)
 class Training:
-    """How the deep kernel is trained; the defaults are those of appendix B.1.3."""
+    """Training of the deep kernel; the defaults are those of appendix B.1.3."""
 
     learning_rate: float = 0.001
     epochs: int = 100
@@ -43,11 +43,11 @@ class AttentionSettings:
 class AttentionGP(ExactGP):
     """Exact GP with zero mean and a Matérn-5/2 kernel on encoded configs (eq. 5 to 10).
 
-    Embeddings, encoder, lengthscale and noise are trained jointly by the marginal likelihood. The
-    paper is silent on these: numbers enter in the unit cube, choices as index / (k - 1), scores
-    are standardised, and the kernel has no output scale. The encoder computes in float32, the GP
-    in float64. Each fit starts from new weights, drawn from ``seed``. It is trained as in the
-    paper, with one noise for all scores; means of several values have less when it is conditioned.
+    Embeddings, encoder, lengthscale and noise are trained jointly by the marginal likelihood. Where
+    the paper is silent: numbers enter in the unit cube, choices as index / (k - 1), scores are
+    standardised, and the kernel has no output scale. The encoder computes in float32, the GP in
+    float64. Each fit starts from new weights, drawn from ``seed``. Training uses one noise for all
+    scores, as in the paper; conditioning gives means of several values less.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class AttentionGP(ExactGP):
         self._tokenizer = Tokenizer(space)
 
     def learn(self, subspaces: list[Subspace], x: list[Array], z: Tensor) -> None:
-        """Train everything on the rows, then condition on them."""
+        """Train embeddings, encoder, kernel and noise on the rows, then condition on them."""
         batches = as_batches(subspaces, x)
         shape = self.settings.shape
         self.encoder: Encoder = make_encoder(self.space, shape, self.seed, torch.float32)
@@ -90,7 +90,7 @@ class AttentionGP(ExactGP):
     def attention_map(self, subspace: Subspace, x: Tensor) -> Tensor:
         """Attention among the tokens of a config ``x``, (n_free,), in the first block.
 
-        Mean of the heads, shape (n_tokens, n_tokens); row i is what token i looks at.
+        Mean of the heads, shape (n_tokens, n_tokens); row i is what token i attends to.
         """
         return self.encoder.attention_map(self._tokenizer.batch([(subspace, x[None])]))[0]
 
@@ -104,7 +104,7 @@ class AttentionGP(ExactGP):
         for _ in range(training.epochs):
             optimizer.zero_grad()
             prior = MultivariateNormal(zero, self.kernel(self.encoder(tokens).double()))
-            with gpytorch.settings.max_cholesky_size(len(z)):  # beyond, gpytorch draws at random
+            with gpytorch.settings.max_cholesky_size(len(z)):  # larger ones are only estimated
                 loss = -self.likelihood(prior).log_prob(z) / len(z)
             if not bool(torch.isfinite(loss)):
                 raise FitError(f"the marginal likelihood must be finite, got {-float(loss)}")

@@ -1,4 +1,4 @@
-"""Surrogate protocol, and what Gaussian process models share."""
+"""Surrogate protocol and base classes of Gaussian process surrogates."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ Array = NDArray[np.float64]
 
 
 class Surrogate(Protocol):
-    """One model over all subspaces.
+    """A model of the score over all subspaces.
 
     Attributes:
-        scale: the way back from the scale on which it was fitted to scores.
+        scale: maps between scores and the scale on which the model was fitted.
     """
 
     scale: Scale
 
     def fit(self, data: Data) -> None:
-        """Learn from the data; raises ``FitError`` where no usable model comes out."""
+        """Fit to the data; raises ``FitError`` if no usable model results."""
 
     def posteriors(self, batches: Batches) -> tuple[Tensor, Tensor]:
         """Mean and variance of the score of rows of any subspaces, in one pass.
@@ -59,20 +59,23 @@ class Surrogate(Protocol):
         """Mean, shape (n,), and covariance, shape (n, n), of rows of any subspaces."""
 
     def observed_means(self) -> Tensor:
-        """Posterior means of the configs that it was fitted on, without running ones, (n,)."""
+        """Posterior means of the configs it was fitted on, without pending ones, (n,)."""
 
     def with_pending(self, subspaces: Sequence[Subspace], x: Sequence[Array]) -> Surrogate:
-        """The same model, conditioned on running configs as if they had ended at their mean."""
+        """The model conditioned also on pending configs, at their posterior
+        mean (Kriging believer).
+        """
 
     def lengthscales(self) -> dict[str, float]:
-        """By parameter, in the unit cube, where two different choices are at distance 1.
+        """Lengthscales by parameter, in the unit cube, where two different
+        choices are at distance 1.
 
-        The shortest where a name has several; empty where parameters have none of their own.
+        The shortest if a name has several; empty if the model has none per parameter.
         """
         return {}
 
     def correlations(self, subspace: Subspace, x: Tensor, others: Batches) -> Tensor | None:
-        """Prior correlations of the score of a config with those of others.
+        """Prior correlations of the score of one config with those of others.
 
         Args:
             subspace: of the config.
@@ -80,7 +83,7 @@ class Surrogate(Protocol):
             others: n rows of any subspaces.
 
         Returns:
-            Shape (n,); ``None`` where the model has no covariance.
+            Shape (n,); ``None`` if the model has no covariance.
         """
         return None
 
@@ -89,9 +92,9 @@ class GP(Surrogate):
     """A GP on standardised scores.
 
     Attributes:
-        is_straightened: whether skewed scores are transformed.
-        repeats: those of the rows that it learns from or is conditioned on; ``None`` where each
-            score is one value.
+        is_straightened: whether skewed scores are log-transformed.
+        repeats: of the rows that it is fitted to or conditioned on; ``None`` if each score is one
+            value.
     """
 
     is_straightened = False
@@ -110,16 +113,17 @@ class GP(Surrogate):
 
     @abstractmethod
     def learn(self, subspaces: list[Subspace], x: list[Array], z: Tensor) -> None:
-        """Learn from scores, shape (n,), that are standardised already."""
+        """Fit to standardised scores, shape (n,)."""
 
     @abstractmethod
     def condition(self, subspaces: list[Subspace], x: list[Array], z: Tensor) -> None:
-        """Take in rows and scores, shape (n,), under the present hyperparameters."""
+        """Condition on rows and scores, shape (n,), with the present hyperparameters."""
 
     def repeats_of(self, n: int) -> Repeats:
-        """The repeats of ``n`` rows: none if these are not as many as the repeats belong to.
+        """The repeats of ``n`` rows; none if the model's repeats belong to a
+        different number of rows.
 
-        A copy of a fitted model may be conditioned on other rows, of which no repeats are known.
+        A copy of a fitted model may be conditioned on other rows, whose repeats are unknown.
         """
         if self.repeats is None or len(self.repeats) != n:
             return Repeats.none(n)
@@ -133,7 +137,7 @@ class GP(Surrogate):
         return self._means
 
     def with_pending(self, subspaces: Sequence[Subspace], x: Sequence[Array]) -> Self:
-        """Condition anew on all rows, ``_data``: for models of several matrices."""
+        """Condition anew on all rows of ``_data``: for models of several kernel matrices."""
         if not subspaces:
             return self
         extended = copy.copy(self)
@@ -149,14 +153,14 @@ class ExactGP(GP):
     """A zero-mean GP with one kernel matrix over all rows, in float64.
 
     Attributes:
-        n_values: how many values each score that it is conditioned on is the mean of, shape (n,).
+        n_values: number of values that each score is the mean of, shape (n,).
     """
 
     n_values: Tensor
 
     @abstractmethod
     def features(self, batches: Batches) -> Any:
-        """What the kernel needs to know of rows: a tensor or a tuple of tensors."""
+        """Features of rows for the kernel: a tensor or a tuple of tensors."""
 
     @abstractmethod
     def covariance(self, left: Any, right: Any) -> Tensor:
@@ -176,19 +180,21 @@ class ExactGP(GP):
         return self.covariance(one, rows)[0] / scale
 
     def noisy(self, K: Tensor, n_values: Tensor) -> Tensor:
-        """A kernel matrix, shape (n, n), with the noise of means of so many values, shape (n,)."""
+        """A kernel matrix, shape (n, n), plus the noise of means of
+        ``n_values`` values, shape (n,).
+        """
         return K + self.noise_variance() * n_values.reciprocal().diag()
 
     def condition(self, subspaces: list[Subspace], x: list[Array], z: Tensor) -> None:
         self.condition_on(self.features(as_batches(subspaces, x)), z)
 
     def condition_on(self, rows: Any, z: Tensor, repeats: Repeats | None = None) -> None:
-        """Take in the features and scores, shape (n,), of all rows.
+        """Condition on the features and scores, shape (n,), of all rows.
 
         Args:
             rows: features.
             z: scores.
-            repeats: of these rows; those of the model if not given.
+            repeats: of these rows; the model's own if not given.
         """
         repeats = self.repeats_of(len(z)) if repeats is None else repeats
         with torch.no_grad():
@@ -221,9 +227,10 @@ class ExactGP(GP):
 
 
 class KernelGP(ExactGP):
-    """An exact GP whose kernel is a torch function of hyperparameters, which are found by MAP.
+    """Exact GP with MAP hyperparameters and a kernel that is a torch function of them.
 
-    A subclass has a ``kernel`` on features, shape (n, n_features), or ``gram`` and ``diagonal``.
+    A subclass sets ``kernel`` on features, shape (n, n_features), or overrides ``gram`` and
+    ``diagonal``.
 
     Args:
         space: the space of all data.
@@ -260,7 +267,7 @@ class KernelGP(ExactGP):
         self.condition(subspaces, x, z)
 
     def marginal(self, subspaces: list[Subspace], x: list[Array], z: Tensor) -> DenseEvidence:
-        """The density of the hyperparameters given rows and scores, shape (n,)."""
+        """Negative log posterior of the hyperparameters given rows and scores, shape (n,)."""
         chosen = thinned(z.numpy(), MAX_FIT_ROWS)
         rows = self.features(as_batches([subspaces[i] for i in chosen], [x[i] for i in chosen]))
         some, repeats = z[torch.from_numpy(chosen)], self.repeats_of(len(z)).take(chosen)

@@ -1,7 +1,7 @@
-"""GP of learning curves: the structured kernel over configs times one over steps of training.
+"""GP of learning curves: the structured kernel over configs times a kernel over training steps.
 
-Every value that a config had at a rung is a row. Predictions are those of full trainings, so what
-a config is worth follows from its own values at any steps, and from how the others went on.
+Each value of a config at a rung is a row. Predictions are of full trainings: they follow from the
+config's own values at any step and from the curves of other configs.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ Indices = NDArray[np.intp]
 
 
 class CurveGP(StructuredGP):
-    """A structured GP that learns from all rungs, and predicts full trainings.
+    """Structured GP that is fitted to the values of all rungs and predicts full trainings.
 
-    Noise is one number for all rungs: a rung is to be scored as a full training is. Where nothing
-    was trained in part, the mean curve is a constant and the rest is the structured GP.
+    All rungs share one noise variance: a rung is assumed to be scored as a full training is. If
+        nothing was trained in part, the mean curve is a constant and the rest is the structured GP.
 
     Args:
         space, is_shared, max_rows: as in the base class.
@@ -68,7 +68,9 @@ class CurveGP(StructuredGP):
             self._means = self.posteriors(batches_of(data))[0]
 
     def covariance(self, left: Rows, right: Rows) -> Tensor:
-        """Of full trainings with the rows seen, where ``right`` are those, or with each other."""
+        """Covariances of full trainings, with the training rows if ``right`` is
+        those, else among each other.
+        """
         K = super().covariance(left, right)
         if right is self._seen and len(self._log_steps):
             factors, summands, _ = self._ends_of(self._log_steps)
@@ -99,7 +101,7 @@ class CurveGP(StructuredGP):
     def _condition_on_curves(
         self, rows: Rows, z: Array, log_steps: Array, trial: Indices, chosen: Indices
     ) -> None:
-        """Condition on values, shape (n,), of rows at steps of trials."""
+        """Condition on values, shape (n,), of trials at steps of training."""
         assert self.repeats is not None
         self.n_values = torch.from_numpy(self.repeats.take(chosen).n_values)
         self._seen, self._log_steps = rows, log_steps
@@ -110,12 +112,13 @@ class CurveGP(StructuredGP):
 
 
 def _chosen(z: Array, log_steps: Array, n: int) -> Indices:
-    """At most ``n`` rows: the last values, the best third included, then the latest others.
+    """At most ``n`` rows: last values, the best third of them included, then
+    the latest other values.
 
     Args:
-        z: last values, which come first among the rows.
+        z: last values, which are the first rows.
         log_steps: of all rows, shape (n_rows,).
-        n: how many.
+        n: maximum number of rows.
     """
     last = thinned(z, n, n // 3)
     others = np.arange(len(z), len(log_steps))

@@ -1,4 +1,4 @@
-"""One GP per subspace; they share nothing."""
+"""Independent GPs, one per subspace."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 
 
 class SubspaceGP(KernelGP):
-    """A GP on the parameters of one subspace, with a lengthscale for each of them."""
+    """GP on the parameters of one subspace, with a lengthscale per parameter."""
 
     def __init__(self, space: Space, subspace: Subspace, kernel: KernelName = "matern") -> None:
         super().__init__(space)
@@ -33,7 +33,7 @@ class SubspaceGP(KernelGP):
 
     @property
     def seen(self) -> tuple[Tensor, Conditioned]:
-        """Features of the rows that were learned from, none at first, and the factors."""
+        """Features of the training rows, empty at first, and the posterior."""
         return self._seen, self._conditioned
 
     def features(self, batches: Batches) -> Tensor:
@@ -45,14 +45,14 @@ Learn = Callable[[SubspaceGP, list[Subspace], list[Array], Tensor], None]
 
 
 class IndependentGPs(GP):
-    """A GP for each subspace, with hyperparameters of its own (Bergstra et al. 2011).
+    """One GP per subspace, each with its own hyperparameters (Bergstra et al. 2011).
 
-    Scores are standardised over all subspaces, so that improvements can be compared. A subspace
-    without data has the prior.
+    Scores are standardised over all subspaces, so that improvements are comparable. A subspace
+    without data has its prior.
 
     Args:
         space: the space of all data.
-        learn: how a subspace's GP learns from its rows; MAP if not given.
+        learn: how a subspace's GP is fitted to its rows; MAP if not given.
         kernel: ``matern`` (5/2) or ``se``.
     """
 
@@ -65,7 +65,7 @@ class IndependentGPs(GP):
         self._models: dict[int, SubspaceGP] = {}
 
     def learn(self, subspaces: list[Subspace], x: list[Array], z: Tensor) -> None:
-        """Let each subspace's GP learn from its own rows."""
+        """Fit each subspace's GP to its own rows."""
         self._models = {}
         self._take(self._learn, subspaces, x, z)
 
@@ -82,7 +82,7 @@ class IndependentGPs(GP):
             learn(self._models[index], here, [x[at] for at in rows], z[rows])
 
     def model(self, subspace: Subspace) -> SubspaceGP:
-        """The GP of a subspace; one that has learned nothing where there were no rows."""
+        """The GP of a subspace; the prior if it has no rows."""
         model = self._models.get(subspace.index)
         return SubspaceGP(self.space, subspace, self._kernel) if model is None else model
 
@@ -99,7 +99,7 @@ class IndependentGPs(GP):
         return torch.cat(means)[order], torch.block_diag(*blocks)[order][:, order]
 
     def correlations(self, subspace: Subspace, x: Tensor, others: Batches) -> Tensor | None:
-        """0 with configs of other subspaces."""
+        """Prior correlations, 0 with configs of other subspaces."""
         model = self.model(subspace)
         one = model.map(x)
         parts = [

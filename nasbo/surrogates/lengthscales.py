@@ -1,4 +1,4 @@
-"""Lengthscales by parameter of a fitted kernel."""
+"""Lengthscales per parameter of a fitted kernel."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from nasbo.gp.rows import Rows
 from nasbo.gp.units import Column, Layout
 
 STEP = 0.1
-"""Along a number; two different choices are at distance 1."""
+"""Step along a number at which the correlation is measured."""
 LEAST = 1e-13
-"""Correlations are held so far away from 0 and 1."""
+"""Margin of correlations from 0 and 1."""
 
 
 def shortest(lengths: Iterable[tuple[str, float]]) -> dict[str, float]:
-    """Lengths by name: the shortest where a name comes several times."""
+    """Lengthscales by name, the shortest if a name occurs several times."""
     found: dict[str, float] = {}
     for name, length in lengths:
         found[name] = min(length, found.get(name, length))
@@ -33,9 +33,9 @@ def summed_lengthscales(
     """Lengthscales of a sum of kernels on a layout's rows, by parameter.
 
     A column has a lengthscale in each kernel of the sum, and one of them alone says little: its
-    kernel may have next to no weight. So it is asked how far the correlation of the kernels that
-    know the column falls over a small step along it; the lengthscale is that of the Matérn-5/2
-    kernel which falls as far.
+        kernel may have next to no weight. Instead the decrease of the correlation over a small step
+        along the column is measured, among the kernels that contain it. The lengthscale is that of
+        the Matérn-5/2 kernel with the same decrease.
 
     Args:
         layout: whose columns they are.
@@ -49,7 +49,7 @@ def summed_lengthscales(
 
 
 def _gates(layout: Layout) -> Iterator[tuple[int, Column]]:
-    """Columns with the groups, units or decisions, that they belong to."""
+    """Columns with the gates of the units or decisions that contain them."""
     for at, number in enumerate(layout.decisions):
         yield layout.decision_gate(at), layout.columns[number]
     for at, unit in enumerate(layout.units):
@@ -73,6 +73,6 @@ def _lengthscale(
 
 
 def _distance(correlation: float) -> float:
-    """The distance at which Matérn-5/2 has a correlation."""
+    """Distance at which the Matérn-5/2 correlation takes a value."""
     r = brentq(lambda r: (1.0 + r + r * r / 3.0) * math.exp(-r) - correlation, 0.0, 100.0)
     return float(r) / math.sqrt(5.0)

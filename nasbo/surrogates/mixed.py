@@ -1,4 +1,4 @@
-"""GP with a sum and product of overlap and Matérn kernels."""
+"""GP with the mixed kernel of CASMOPOLITAN: overlap kernel for choices, Matérn for numbers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nasbo.surrogates.base import KernelGP
 
 
 class MixedRows(NamedTuple):
-    """Numbers, shape (n, k), and choices one-hot with a code for "absent", shape (n, m)."""
+    """Numbers, shape (n, k), and one-hot choices with a code for "absent", shape (n, m)."""
 
     numbers: Tensor
     choices: Tensor
@@ -27,13 +27,12 @@ class MixedRows(NamedTuple):
 class MixedGP(KernelGP):
     """GP of CASMOPOLITAN (Wan et al. 2021) on the flattened space.
 
-    k = w [lambda k_x k_h + (1 - lambda) (k_h + k_x)], with k_x a Matérn-5/2 over the numbers and
-    k_h = exp(sum_i l_i (1(h_i = h'_i) - 1) / d_h) over the choices, structural ones included; w,
-    lambda and all l_i are learned. On a tree, a choice that does not exist counts as one more
-    value, "absent", and an inactive number stands at the middle of its range.
-
-    Departure: k_h is divided by its value at equal configs, so that lambda weighs parts of equal
-    size; where a space has only numbers or only choices, the other kernel is left out.
+    k = w [lambda k_x k_h + (1 - lambda) (k_h + k_x)], where k_x is a Matérn-5/2 over the numbers
+    and k_h = exp(sum_i l_i (1(h_i = h'_i) - 1) / d_h) over the choices, structural ones included;
+    w, lambda and all l_i are learned. On a tree, an inactive choice has the extra value "absent",
+    and an inactive number is at the middle of its range. Departure: k_h is divided by its value at
+    equal configs, so that lambda weighs parts of equal variance. If a space has only numbers or
+    only choices, the other kernel is left out.
     """
 
     def __init__(self, space: Space) -> None:
@@ -79,7 +78,7 @@ class MixedGP(KernelGP):
     def box_weights(self, subspace: Subspace) -> NDArray[np.float64]:
         """Relative lengthscales of the numbers, with geometric mean 1; 1 for choices: (n_free,).
 
-        The trust region is longer where the score changes slowly.
+        The trust region is longer along parameters with which the score changes slowly.
         """
         logs = self.theta[self._scales].numpy()
         logs = logs - logs.mean() if len(logs) else logs

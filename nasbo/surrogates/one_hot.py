@@ -1,4 +1,4 @@
-"""GP on the one-hot, imputed vector of all parameters."""
+"""GP on the flattened space: the one-hot, imputed vector of all parameters."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from nasbo.surrogates.lengthscales import shortest
 
 
 class OneHotGP(KernelGP):
-    """A GP that is blind to the structure of the space.
+    """GP that ignores the structure of the space.
 
-    All parameters of the space stand side by side in one vector: choices and structural decisions
-    one-hot, numbers in the unit cube, and inactive parameters at the middle of their range (the
-    baseline of Jenatton et al. 2017). Matérn-5/2 with a lengthscale per parameter.
+    One vector holds all parameters of the space: choices and structural decisions one-hot, numbers
+        in the unit cube, and inactive parameters at the middle of their range (the baseline of
+        Jenatton et al. 2017). The kernel is Matérn-5/2 with a lengthscale per parameter.
     """
 
     def __init__(self, space: Space) -> None:

@@ -1,13 +1,13 @@
-"""GP with a sum of structured kernels over all subspaces.
+"""Structured GP: a sum of kernels on configs and on units, over all subspaces.
 
-The kernel is S + U. S compares whole configs, where parameters of one name share a column whatever
-their parent. U is attention between units: it compares all units of one type with each other
-(branches with the same names or ranges, blocks of a network), weighted by position and by what is
-in them, with two learned numbers per type; a unit that has no other of its type is compared with
-itself (as all are in Add-Tree, Ma and Blaschko 2020). Units are compared as a whole and, in terms
-of first order, by each of their parameters alone: the effect of one value in all blocks is learned
-from few results. U also holds one term per structural decision. All hyperparameters have
-Gaussian priors and are found by MAP.
+The kernel is S + U. S compares whole configs; parameters of one name share a column whatever their
+parent. U is attention between units: it compares all units of one type with each other (branches
+with the same names or ranges, blocks of a network), weighted by their positions and features, with
+two learned numbers per type. A unit without others of its type is compared with itself alone (as
+all are in Add-Tree, Ma and Blaschko 2020). Units are compared as a whole and, in first-order terms,
+by each single parameter, so that the effect of one value in all blocks is learned from few results.
+U also has one term per structural decision. All hyperparameters have Gaussian priors and are found
+by MAP.
 """
 
 from __future__ import annotations
@@ -36,24 +36,24 @@ from nasbo.surrogates.lengthscales import summed_lengthscales
 Array = NDArray[np.float64]
 
 MAX_LISTED = 200
-"""Subspaces that are looked at for the number of free parameters."""
+"""Maximum number of subspaces over which free parameters are averaged."""
 MAX_ROWS = 1000
-"""Beyond this many rows the posterior, too, is conditioned on a part of them, if not told
-otherwise."""
+"""Default maximum number of rows that the posterior is conditioned on; more are thinned."""
 WHOLE_WEIGHT = 1 / 3
-"""Weight of S, a priori, up to ``PLAIN_DIMENSIONS``; S and U together explain the unit variance."""
+"""Prior weight of S for up to ``PLAIN_DIMENSIONS`` free parameters; S and U
+together have variance 1."""
 PLAIN_DIMENSIONS = 3.0
-"""Up to so many free parameters priors are taken as they are. In d of them lengthscales are d / 3
-times as long, a priori, and S has 3 / d of its weight: whole configs hardly ever meet in a large
-space, and a short kernel on them takes the luck of every result for real. Chosen on `nas_proxy`, 8
-seeds, among factors of 1, e, e^2 and e^3 and weights of 1/3, 1/10 and 1/30."""
+"""Number of free parameters up to which priors are unscaled. For d parameters, prior lengthscales
+are d / 3 times as long and S has 3 / d of its prior weight: in a large space configs are rarely
+close, and a short lengthscale would fit the noise of each result. Chosen on `nas_proxy`, 8 seeds,
+among factors of 1, e, e^2 and e^3 and weights of 1/3, 1/10 and 1/30."""
 FIRST_ORDER = 0.5
-"""Weight of a unit's terms of first order together, a priori, in weights of the whole unit. Chosen
+"""Prior weight of a unit's first-order terms together, relative to that of the whole unit. Chosen
 by predictions and searches on ``nas_proxy`` and ``blocks``."""
 
 
 class LongerPriors(Priors):
-    """Priors under which all lengthscales are longer by a factor."""
+    """Priors with all lengthscales longer by a factor."""
 
     def __init__(self, factor: float) -> None:
         super().__init__()
@@ -64,23 +64,23 @@ class LongerPriors(Priors):
 
 
 def largeness(space: Space) -> float:
-    """Mean number of free parameters of a config over ``PLAIN_DIMENSIONS``; at least 1."""
+    """Mean number of free parameters of a config, divided by ``PLAIN_DIMENSIONS``; at least 1."""
     n = space.n_subspaces
     sizes = [space.subspace(at).n_free for at in range(0, n, max(1, n // MAX_LISTED))]
     return max(1.0, sum(sizes) / len(sizes) / PLAIN_DIMENSIONS)
 
 
 class StructuredGP(ExactGP):
-    """A GP with the S + U kernel, whose gradients are written out in numpy for speed.
+    """GP with the S + U kernel, with hand-written gradients in numpy for speed.
 
-    Against the same kernel by autograd, the evidence with its gradient is 34 to 47 times as fast
-    (``PairEvidence``), the posterior with its gradient 2 to 3 times (``KernelSum``).
+    Compared with autograd of the same kernel, the negative log posterior with its gradient is 34 to
+    47 times as fast (``PairEvidence``), and the posterior with its gradient 2 to 3 times
+    (``KernelSum``).
 
     Args:
         space: the space of all data.
-        is_shared: whether U compares units with others of their type; without it only with
-            themselves.
-        max_rows: on how many rows the posterior is conditioned at most.
+        is_shared: whether U compares units with others of their type, or each only with itself.
+        max_rows: maximum number of rows that the posterior is conditioned on.
     """
 
     is_straightened = True
@@ -97,7 +97,9 @@ class StructuredGP(ExactGP):
         self._against_seen: KernelSum | None = None
 
     def learn(self, subspaces: list[Subspace], x: list[Array], z: Tensor) -> None:
-        """Find the hyperparameters by MAP and condition on the rows, the best third included."""
+        """Fit the hyperparameters by MAP and condition on the rows;
+        thinning keeps the best third.
+        """
         rows, y = self.features(as_batches(subspaces, x)), z.numpy()
         few = thinned(y, MAX_FIT_ROWS, MAX_FIT_ROWS // 3)
         many = thinned(y, self._max_rows, self._max_rows // 3)
@@ -113,12 +115,14 @@ class StructuredGP(ExactGP):
         repeats: Repeats | None = None,
         curves: CurvePairs | None = None,
     ) -> PairEvidence:
-        """The density of the hyperparameters given rows and their standardised scores, (n,)."""
+        """Negative log posterior of the hyperparameters given rows and
+        standardised scores, (n,).
+        """
         terms = [term for kernel in self.kernels for term in kernel.pair_terms(rows)]
         return PairEvidence(terms, z, self.priors, self._noise, repeats, curves)
 
     def means_of(self, observed: Batches) -> Tensor:
-        """Means of the rows it is conditioned on: K alpha = z - noise alpha, noise by row."""
+        """Means of the training rows from K alpha = z - noise alpha, with a noise per row."""
         noise = self.noise_variance() / self.n_values
         return self._conditioned.y - noise * self._conditioned.alpha
 
@@ -139,7 +143,7 @@ class StructuredGP(ExactGP):
         return self._against(self._seen).marginals(self.features(batches), self._conditioned)
 
     def _against(self, rows: Rows) -> KernelSum:
-        """The kernel against some rows; what concerns the rows seen is worked out once."""
+        """The kernel against some rows; for the training rows it is cached."""
         if rows is not self._seen:
             return KernelSum(self.kernels, self.theta, rows)
         if self._against_seen is None or self._against_seen.seen is not rows:
@@ -147,18 +151,18 @@ class StructuredGP(ExactGP):
         return self._against_seen
 
     def ends(self) -> Ends | None:
-        """What rows from the midst of trainings have to do with full ones (``KernelSum``)."""
+        """Relation of partial trainings among the rows to full ones (see ``KernelSum``)."""
         return None
 
     def _whole(self) -> SingleUnit:
-        """S: one always active unit of all columns."""
+        """S: one unit of all columns that is always active."""
         scales = self.priors.add_lengthscales(len(self.layout.columns))
         spread = [scales[owner] for owner in self.layout.owners]
         (weight,) = self.priors.add(1, math.log(self._whole_weight), 1.0)
         return SingleUnit(list(range(self.layout.n_features)), spread, weight, 0)
 
     def _unit_kernels(self) -> list[Kernel]:
-        """U: the types with many units, then the units and decisions that stand alone."""
+        """U: the types with several units, then single units and decisions."""
         weight = (1 - self._whole_weight) / (self.layout.mean_active_units() + 0.5)
         log_weight = math.log(weight)
         many = [units for units in self.layout.types if len(units) > 1 and self._is_shared]
@@ -176,7 +180,9 @@ class StructuredGP(ExactGP):
         return [*shared, SingleUnits(single)] if single else list(shared)
 
     def _orders(self, unit: int, log_weight: float) -> list[tuple[int | None, float]]:
-        """The whole unit and, where it has several, each of its columns; with their log weights."""
+        """Terms of a unit with their log weights: the whole unit and, if it
+        has several, each column.
+        """
         n = len(self.layout.units[unit].columns)
         first = log_weight + math.log(FIRST_ORDER / n)
         return [(None, log_weight), *((at, first) for at in range(n) if n > 1)]

@@ -1,4 +1,4 @@
-"""Tree-structured GP: leaf GPs tied by a linear model of the paths."""
+"""Tree-structured GP: one GP per leaf, coupled by a linear model of the paths."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ Array = NDArray[np.float64]
 T = TypeVar("T")
 FEATURES = ("linear", "fourier")
 N_FOURIER = 16
-"""Random Fourier features of an inner node."""
+"""Number of random Fourier features of an inner node."""
 
 
 class TreeRows(NamedTuple):
-    """Rows as the kernel sees them; features are 0 where a row does not have the parameter.
+    """Features for the kernel; 0 where a row does not have the parameter.
 
     Attributes:
-        shared: features of parameters of inner nodes, shape (n, n_shared).
-        own: features of parameters of leaves, shape (n, n_own).
-        passed: 1 for the inner nodes of the path, shape (n, n_inner).
-        leaf: number of the leaf, shape (n,).
-        weight: index of the log variance of the leaf's kernel, -1 without one, shape (n,).
+        shared: features of the inner nodes' parameters, shape (n, n_shared).
+        own: features of the leaves' parameters, shape (n, n_own).
+        passed: 1 for the inner nodes on the path, shape (n, n_inner).
+        leaf: index of the leaf, shape (n,).
+        weight: index of the log variance of the leaf's kernel, -1 if it has none, shape (n,).
     """
 
     shared: Tensor
@@ -55,11 +55,11 @@ class TreeGP(KernelGP):
     one-hot; or random Fourier features of them, section 4.3); c is Gaussian. The kernel is that
     of the marginal (eq. 4).
 
-    Departures: the n x n marginal is formed, where the paper's algebra (section 2.3) takes
-    O(d^3 + sum n_p^3): n is some hundreds at most. The offset b_p of a leaf has a Gaussian prior
-    and is integrated out with c (z has a 1 for the leaf), where the paper leaves open how it is
-    found; a leaf without parameters of its own has no g_p, only its offset; priors on all
-    hyperparameters.
+    Departures: the n x n marginal is formed, where the paper's algebra (section 2.3) takes O(d^3 +
+        sum n_p^3): n is a few hundred at most. The offset b_p of a leaf has a Gaussian prior and is
+        integrated out with c (z has a 1 for the leaf), since the paper leaves open how it is found.
+        A leaf without parameters of its own has no g_p, only its offset. All hyperparameters have
+        priors.
 
     Args:
         space: the space of all data.
@@ -126,9 +126,10 @@ class TreeGP(KernelGP):
         return constant * rows.passed.sum(1) + offset + slope * slopes
 
     def path_posterior(self, batches: Batches) -> tuple[Tensor, Tensor]:
-        """Mean and variance of z' c, the part of the score that the path decides (eq. 6).
+        """Mean and variance of z' c, the summand of the score that the path determines (eq. 6).
 
-        Shape (n,) each, differentiable in the shared parameters; those of a leaf do not matter.
+        Shape (n,) each, differentiable in the shared parameters; the leaf's parameters have no
+        effect.
         """
         rows = self.features(batches)
         cross = self.path_gram(self.theta, rows, self._seen)
@@ -148,7 +149,7 @@ class TreeGP(KernelGP):
         return [x[at] for at in sorted(rows, key=lambda at: -float(z[at]))[:n]]
 
     def _slopes(self, theta: Tensor, rows: TreeRows) -> Tensor:
-        """The part of z whose weights are slopes: parameters, or Fourier features of them."""
+        """The entries of z whose weights are slopes: parameters, or Fourier features of them."""
         if self._waves is None:
             return rows.shared
         directions, phases, nodes = self._waves
@@ -156,7 +157,7 @@ class TreeGP(KernelGP):
         return math.sqrt(2.0 / N_FOURIER) * torch.cos(angles) * rows.passed[:, nodes]
 
     def _leaf_variance(self, theta: Tensor, rows: TreeRows) -> Tensor:
-        """Variances of g_p, shape (n,): 0 where a leaf has no parameters of its own."""
+        """Variances of g_p, shape (n,); 0 if a leaf has no parameters of its own."""
         return torch.cat([theta.exp(), theta.new_zeros(1)])[rows.weight]
 
 
@@ -176,13 +177,13 @@ def _inner_nodes(space: Space) -> list[Key]:
 class PathDesign:
     """Inner nodes and leaves of a tree, and the features of their parameters.
 
-    An inner node is a vertex that several subspaces pass; where the subspaces are too many to
-    list, all vertices count as inner nodes.
+    An inner node is a vertex that several subspaces pass. If the subspaces are too many to list,
+    all vertices count as inner nodes.
 
     Attributes:
-        shared: the features of inner nodes, among those of all vertices.
-        own: the other features.
-        n_parameters: of all vertices.
+        shared: indices of the inner nodes' features among those of all vertices.
+        own: indices of the other features.
+        n_parameters: number of parameters of all vertices.
 
     Args:
         space: whose tree it is.
@@ -203,7 +204,7 @@ class PathDesign:
         self._plans: dict[int, tuple[FeatureMap, Tensor]] = {}
 
     def own_columns(self, subspace: Subspace) -> list[int]:
-        """Columns of ``x`` of the parameters that no other subspace has."""
+        """Columns of ``x`` whose parameters no other subspace has."""
         return [at for at, one in enumerate(subspace.free) if one.key not in self._inner]
 
     def shared_columns(self, subspace: Subspace) -> list[int]:
@@ -211,15 +212,15 @@ class PathDesign:
         return [at for at, one in enumerate(subspace.free) if one.key in self._inner]
 
     def numbers(self, subspace: Subspace) -> list[int]:
-        """Number of the parameter, among those of all vertices, of each column of ``x``."""
+        """Index, among the parameters of all vertices, of each column of ``x``."""
         return [self._number_of[one.key, one.name] for one in subspace.free]
 
     def per_feature(self, per_parameter: Sequence[T]) -> list[T]:
-        """A value for each parameter as one for each feature."""
+        """Repeat a value per parameter for each of its features."""
         return [per_parameter[number] for number in self._parameters.owners]
 
     def plan(self, subspace: Subspace) -> tuple[FeatureMap, Tensor]:
-        """What the rows of a subspace have in common: features and passed nodes, (n_inner,)."""
+        """Feature map and passed inner nodes, (n_inner,), that all rows of a subspace share."""
         if subspace.index not in self._plans:
             columns = [self._parameters.columns[number] for number in self.numbers(subspace)]
             base = torch.zeros(self._parameters.n_features, dtype=torch.float64)
@@ -228,7 +229,7 @@ class PathDesign:
         return self._plans[subspace.index]
 
     def waves(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Random directions, (n_shared, n_waves), phases, and numbers of the inner nodes."""
+        """Random directions, (n_shared, n_waves), phases, and the inner node of each feature."""
         generator = torch.Generator().manual_seed(0)
         directions, phases, nodes = [torch.zeros(0, 0, dtype=torch.float64)], [], []
         for key, coordinates in self._vertices.items():

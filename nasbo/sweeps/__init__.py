@@ -1,7 +1,7 @@
-"""Sweeps as objects, to be looked at in Python.
+"""Sweeps as Python objects.
 
-Public: ``load_sweep`` and what it gives, a ``SweepFolder``; the settings ``Sweep``, made and
-checked by ``make_sweep``; ``create_folder`` for a new one.
+Public: ``load_sweep``, which returns a ``SweepFolder``; the settings ``Sweep``, created and checked
+by ``make_sweep``; ``create_folder`` for a new one.
 """
 
 from nasbo.sweeps.folder import SweepFolder, create_folder, load_sweep

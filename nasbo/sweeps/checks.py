@@ -1,4 +1,4 @@
-"""Checks of a sweep before it begins or goes on, from its file and the command line."""
+"""Checks of a sweep before it starts or resumes, from its file and the command line."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ from nasbo.sweeps.settings import (
 from nasbo.trainer import DATA, Trainer, TrainerSummary, cause_of, load_trainer
 
 LARGE = {"acc", "accuracy", "auc", "auroc", "f1", "r2", "precision", "recall", "reward", "score"}
-"""Words in names of metrics that are usually to be large."""
+"""Words in names of metrics that are usually maximised."""
 N_CHECKED = 100
-"""Configs that are drawn to see whether a trainer can build any."""
+"""Number of random configs that are tried to see whether the trainer can build any."""
 
 
 def prepare(file: str, given: Mapping[str, Any], console: Console) -> tuple[Sweep, Space]:
-    """The settings of a new sweep, whose trainer, space and constraints can be used."""
+    """The settings of a new sweep, with a usable trainer, space and constraints."""
     held = read_settings(file)
     settings = merged(held, given)
     for name, owner in MERGED.items():
@@ -54,7 +54,7 @@ def prepare(file: str, given: Mapping[str, Any], console: Console) -> tuple[Swee
             told = f"{name} of {file} are for the {owner} {held.get(owner)}: left out"
             console.print(told, highlight=False, markup=False, soft_wrap=True)
     sweep = make_sweep({**settings, "working_folder": os.getcwd()})
-    if settings.get("trainer"):  # a name that the user wrote
+    if settings.get("trainer"):  # a name given by the user
         check_own_name(sweep.trainer, sweep.working_folder)
     trainer = load_trainer(sweep.trainer)
     sweep = replace(
@@ -74,7 +74,7 @@ def prepare(file: str, given: Mapping[str, Any], console: Console) -> tuple[Swee
 
 
 def _resolved_rungs(sweep: Sweep, trainer: Trainer, console: Console) -> str | list[int]:
-    """The rungs as steps, or ``off``, where they are not worth having, too."""
+    """The rungs as steps, or ``off``, also if the training is too short for rungs."""
     try:
         rungs = trainer.rungs(sweep.rungs, sweep.eta, sweep.trainer_options)
     except NasboError as error:
@@ -93,10 +93,10 @@ def _resolved_rungs(sweep: Sweep, trainer: Trainer, console: Console) -> str | l
 
 
 def merged(held: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a sweep file with those of the command line on top.
+    """Settings of a sweep file overridden by those of the command line.
 
-    Mappings are merged key by key, lists are added, all others are replaced.
-    Options of another method or trainer than the one that is named now do not apply to it.
+    Mappings are merged key by key, lists are concatenated, all others are replaced. Options of a
+    method or trainer that is replaced are dropped.
     """
     settings = {**held, **given}
     for name, owner in MERGED.items():
@@ -112,21 +112,21 @@ def merged(held: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_replaced(owner: str, held: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
-    """Whether another method or trainer is named than that of the sweep file."""
+    """Whether another method or trainer is given than that of the sweep file."""
     default = SETTINGS[owner].default
     before = held.get(owner, None if default is MISSING else default)
     return before is not None and given.get(owner, before) != before
 
 
 def _absolute(name: str | None, folder: str) -> str | None:
-    """Another sweep's folder, by a name that means the same wherever the driver runs."""
+    """Another sweep's folder as a URL or absolute path, which is valid wherever the driver runs."""
     if name is None or is_url(name):
         return name
     return os.path.abspath(os.path.join(folder, os.path.expanduser(name)))
 
 
 def check_search(sweep: Sweep, space: Space) -> None:
-    """What no sweep could begin with is said before: a method, a trainer, nothing to learn from."""
+    """Raise early if the sweep could not start: a bad method, trainer, or past sweep."""
     check_method_options(sweep.method, sweep.method_options)
     make_method(sweep.method, space, sweep.seed, **sweep.method_options)
     _check_configs(sweep, space, load_trainer(sweep.trainer))
@@ -134,13 +134,13 @@ def check_search(sweep: Sweep, space: Space) -> None:
 
 
 def placement_of(sweep: Sweep) -> dict[str, Any]:
-    """What a run takes from the settings of its own launch, not from those that a folder holds."""
+    """Settings that a resumed run takes from the command line instead of the folder."""
     placed = {name: getattr(sweep, name) for name in PLACEMENT}
     return placed if sweep.address is None else {**placed, "address": sweep.address}
 
 
 def check_same(folder: Path, sweep: Sweep, space: Space) -> None:
-    """A folder is continued by the settings that it holds: others are refused, not ignored."""
+    """Raise if settings that define the sweep differ from those of its folder."""
     held = SweepFolder(folder)
     if held.space.fingerprint() != space.fingerprint():
         difference = first_difference(held.space.to_dict(), space.to_dict())
@@ -158,7 +158,7 @@ def check_same(folder: Path, sweep: Sweep, space: Space) -> None:
 
 
 def check_options(sweep: Sweep, trainer: Trainer) -> None:
-    """Options that no trial can be trained with are said before anything begins."""
+    """Raise early for options with which no trial can be trained."""
     try:
         if trainer.check_options is not None:
             trainer.check_options(sweep.trainer_options)
@@ -167,7 +167,9 @@ def check_options(sweep: Sweep, trainer: Trainer) -> None:
 
 
 def _check_configs(sweep: Sweep, space: Space, trainer: Trainer) -> None:
-    """A trainer that builds none of many configs is said in one line, not trial by trial."""
+    """Raise if the trainer can build none of many random configs, instead
+    of failing trial by trial.
+    """
     rng, n_drawn = np.random.default_rng(0), max(N_CHECKED, sweep.max_failures_in_a_row)
     for _ in range(n_drawn):
         refusal: Exception | None = None
@@ -175,16 +177,16 @@ def _check_configs(sweep: Sweep, space: Space, trainer: Trainer) -> None:
             trainer.check_config(space.sample(rng), sweep.trainer_options)
         except Exception as error:  # a user's function may raise anything
             refusal = error
-        if refusal is None or cause_of(refusal) == DATA:  # only the workers may have the data
+        if refusal is None or cause_of(refusal) == DATA:  # maybe only the workers have the data
             return
     raise SweepError(f"{sweep.trainer} refuses all of {n_drawn} drawn configs: {refusal}")
 
 
 def prepare_data(sweep: Sweep, console: Console) -> None:
-    """Where trials run on this machine, make their data ready before Ray starts.
+    """Prepare the data before Ray starts, if trials run on this machine.
 
     Raises:
-        SweepError: the trainer's ``prepare`` failed; the message is its own.
+        SweepError: the trainer's ``prepare`` failed, with its message.
     """
     trainer = load_trainer(sweep.trainer)
     if trainer.prepare is None or cluster_of(sweep):
@@ -197,19 +199,19 @@ def prepare_data(sweep: Sweep, console: Console) -> None:
 
 
 def cluster_of(sweep: Sweep) -> str:
-    """The address of the cluster on which trials run; "" if they run on this machine."""
+    """Address of the cluster on which trials run; "" if they run on this machine."""
     address = sweep.address or os.environ.get("RAY_ADDRESS") or "local"
     return "" if address == "local" else address
 
 
 def local_cpus(sweep: Sweep) -> int:
-    """CPUs of a Ray of this machine alone: its cores, or more if the slots asked for need more."""
+    """Number of CPUs of a local Ray: the cores, or more if the requested slots need more."""
     asked = sweep.slots * sweep.cpus_per_trial if isinstance(sweep.slots, int) else 0
     return max(os.cpu_count() or 1, math.ceil(asked))
 
 
 def _check_metric(sweep: Sweep, trainer: Trainer) -> None:
-    """The trainer's mode is that of its own metrics: another one needs a mode of its own."""
+    """Raise for a metric other than the trainer's own if no mode is given for it."""
     if trainer.metric is None or trainer.mode is None:
         if set(re.split(r"[^a-z0-9]+", (sweep.metric or "").lower())) & LARGE:
             raise SweepError(
@@ -228,7 +230,7 @@ def _check_metric(sweep: Sweep, trainer: Trainer) -> None:
 
 
 def _check_constraints(sweep: Sweep, space: Space, trainer: Trainer, console: Console) -> None:
-    """An unknown number, or constraints that nothing keeps to, are said before anything begins."""
+    """Raise for an unknown quantity, or for constraints that no config satisfies."""
     limits = limits_of(sweep)
     if limits is None:
         return
@@ -236,14 +238,14 @@ def _check_constraints(sweep: Sweep, space: Space, trainer: Trainer, console: Co
         raise SweepError(f"constraints need a function summary(config) beside {sweep.trainer}")
     config = space.sample(np.random.default_rng(0))
     if None in limits.values(config):
-        calibrated(sweep, space, console)  # predicted seconds come only after a measurement
+        calibrated(sweep, space, console)  # seconds can only be predicted after a measurement
     if None in limits.values(config):
         raise SweepError(f"constraints: {limits.violation(config)}")
     first_allowed(space, limits)
 
 
 def calibrated(sweep: Sweep, space: Space, console: Console) -> TrainerSummary:
-    """The trainer's summary, after a measurement of this machine where that is missing."""
+    """The trainer's summary, after a speed measurement of this machine if that is missing."""
     trainer = load_trainer(sweep.trainer)
     describe = TrainerSummary(sweep.trainer, sweep.trainer_options, sweep.working_folder)
     known = _described(sweep, space, describe)
@@ -255,7 +257,7 @@ def calibrated(sweep: Sweep, space: Space, console: Console) -> TrainerSummary:
 
 
 def _described(sweep: Sweep, space: Space, describe: TrainerSummary) -> Mapping[str, Any]:
-    """The summary of one config; the data may lie on the workers only, which is said in a line."""
+    """The summary of one config; raises if the trainer cannot describe it here."""
     try:
         return describe(space.sample(np.random.default_rng(0)))
     except Exception as error:
@@ -264,7 +266,7 @@ def _described(sweep: Sweep, space: Space, describe: TrainerSummary) -> Mapping[
 
 
 def provenance_of(sweep: Sweep, console: Console) -> dict[str, Any]:
-    """What the trainer says of its data; a driver may lack what its workers have."""
+    """The trainer's provenance of its data; empty if this machine does not have the data."""
     trainer = load_trainer(sweep.trainer)
     if trainer.provenance is None:
         return {}
@@ -277,13 +279,13 @@ def provenance_of(sweep: Sweep, console: Console) -> dict[str, Any]:
 
 
 def check_provenance(folder: Path, sweep: Sweep, console: Console) -> None:
-    """A sweep goes on with the data and the split with which it began."""
+    """Raise if the data or the split differ from those at the start of the sweep."""
     if sweep.provenance:
         compare_provenance(folder, sweep.provenance, provenance_of(sweep, console))
 
 
 def compare_provenance(folder: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Raise ``SweepError`` for what is known of the data of both times, and differs."""
+    """Raise ``SweepError`` if any value that is known for both times differs."""
     for name in sorted(now.keys() & before.keys()):
         if now[name] != before[name]:
             raise SweepError(

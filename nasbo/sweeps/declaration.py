@@ -1,4 +1,4 @@
-"""Declaration of a setting: its kind, its flag, the commands that take it, what may change it."""
+"""Declaration of a setting: its kind, flag, commands, and whether it may change later."""
 
 from __future__ import annotations
 
@@ -11,28 +11,26 @@ from nasbo.sweeps.kinds import Kind
 
 
 class Scope(Enum):
-    """What a setting belongs to, and so whether it may be another when a sweep goes on."""
+    """What a setting affects, and so whether it may change when a sweep is resumed."""
 
     SWEEP = "another value is another sweep"
-    RUN = "the machines of a run and the patience with them: each run may have its own"
-    CHECKED_APART = "where a sweep is and how long: it may be another, by rules of its own"
+    RUN = "the resources and retries of a run: may differ between runs"
+    CHECKED_APART = "the folder and length of a sweep: may change, with separate checks"
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What is declared of a setting beside its type; a field of ``Sweep`` carries it.
+    """Metadata of a setting, carried by a field of ``Sweep``.
 
     Attributes:
-        kind: of its values.
-        help: of its flag; ``{default}`` stands for what holds where the flag is not given.
-        takers: the commands that have its flag: ``run`` (and so ``launch``), ``resume``,
-            ``finalize``.
-        flags: by default ``--`` and the name without its unit.
-        scope: whether it may change when the sweep goes on.
-        owner: the setting that says whose options these are.
-        resource: Ray's name of what a trial takes so much of.
-        name: of the field, filled in, as its
-        default.
+        kind: kind of its values.
+        help: help of its flag; ``{default}`` is replaced by the value that holds without the flag.
+        takers: commands that have the flag: ``run`` (and so ``launch``), ``resume``, ``finalize``.
+        flags: flags; by default ``--`` and the name without its unit.
+        scope: whether it may change when the sweep is resumed.
+        owner: the setting that names whose options these are.
+        resource: Ray's name of the resource of which this is the amount per trial.
+        name: name of the field, filled in, as its default is.
     """
 
     kind: Kind
@@ -46,7 +44,7 @@ class Setting:
     default: Any = None
 
     def help_for(self, command: str) -> str:
-        """The help of the flag of a command."""
+        """Help of the flag for a command."""
         default = f"{self.default:g}" if isinstance(self.default, float) else str(self.default)
         return self.help.replace("{default}", default if command == "run" else "as in the sweep")
 
@@ -60,7 +58,9 @@ class Setting:
 
 
 def setting(default: Any, kind: Kind, words: str, **declared: Any) -> Any:
-    """A field of ``Sweep``; the arguments are those of ``Setting``, ``dict`` stands for ``{}``."""
+    """A field of ``Sweep``; arguments as in ``Setting``; ``dict`` or
+    ``list`` means an empty one.
+    """
     described = {"setting": Setting(kind, words, **declared)}
     if default in (dict, list):
         return field(default_factory=default, metadata=described)

@@ -1,4 +1,4 @@
-"""Folder of a sweep, on a disk or in a bucket: how it is made, and as an object to read."""
+"""Folder of a sweep, on disk or in a bucket: creation, and an object to read it."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ N_SHOWN = 10
 
 
 class SweepFolder:
-    """A sweep that ran, runs or was interrupted; nothing of it is locked or changed.
+    """A sweep that has run, runs or was interrupted. It is neither locked nor changed.
 
     Args:
         folder: the sweep's folder, or a URL such as ``s3://bucket/runs/first``.
 
     Attributes:
-        path: of the folder; that of a URL is a mirror on this machine.
-        settings: as they were when the sweep began.
-        space: the sweep's own copy.
+        path: of the folder; for a URL that of a mirror on this machine.
+        settings: settings at the start of the sweep.
+        space: the sweep's own copy of its space.
 
     Raises:
-        SweepError: there is no sweep.
+        SweepError: there is no sweep in the folder.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -56,11 +56,11 @@ class SweepFolder:
 
     @cached_property
     def history(self) -> History:
-        """What the journal holds; read when it is first asked for, and again after a refresh."""
+        """The history from the journal; read on first use, and again after ``refresh``."""
         return replay(self.space, self.settings.mode, read_events(self.journal_file))
 
     def refresh(self) -> SweepFolder:
-        """See what has happened since."""
+        """Read the present state of the sweep."""
         pull(self.path)
         self.__dict__.pop("history", None)
         return self
@@ -71,34 +71,34 @@ class SweepFolder:
 
     @property
     def location(self) -> Location | None:
-        """The bucket of a sweep that lies in one."""
+        """The bucket of the sweep, if it is in one."""
         return location_of(self.path)
 
     @property
     def name(self) -> str:
-        """The path or URL as its user knows it."""
+        """The path or URL as given by the user."""
         return shown(self.path)
 
     @property
     def trials(self) -> list[Trial]:
-        """All trials, copies."""
+        """Copies of all trials."""
         return [trial.copy() for trial in self.history.trials]
 
     def ranked(self, by: By = "estimate") -> list[Trial]:
-        """The trials with a value, the best first, copies.
+        """Copies of the trials with a value, best first.
 
         Args:
-            by: ``estimate`` of the noise-free value, where the method has found noise, or the
+            by: ``estimate`` of the noise-free value, if the method has found noise, or the
                 ``observed`` value.
         """
         return [trial.copy() for trial in self.history.ranked(by)]
 
     @property
     def best(self) -> Trial:
-        """The trial with the best value; under noise, the one that is expected to be the best.
+        """The trial with the best value; under noise, the one expected to be best.
 
-        As long as none was trained in full, it is the best of those at the highest step: its
-        ``value`` is ``None`` then, and ``partial`` tells what is known.
+        As long as no trial was trained in full, it is the best of those at the highest step: its
+        ``value`` is ``None`` then, and ``partial`` has its last value.
 
         Raises:
             NasboError: nothing has finished yet.
@@ -109,7 +109,7 @@ class SweepFolder:
 
     @property
     def budget(self) -> int:
-        """How many trials there are to be."""
+        """Total number of trials."""
         return self.history.budget or self.settings.trials
 
     @property
@@ -118,7 +118,7 @@ class SweepFolder:
 
     @property
     def is_running(self) -> bool:
-        """Whether a living process writes the journal, here or elsewhere."""
+        """Whether a living process writes the journal, on any machine."""
         return is_running(self.path)
 
     @property
@@ -145,15 +145,15 @@ class SweepFolder:
         return make_method(settings.method, self.space, settings.seed, **settings.method_options)
 
     def trial_folder(self, trial: Trial | int) -> Path:
-        """Where a trial keeps its checkpoints and logs."""
+        """Folder of a trial's checkpoints and logs."""
         return trial_folder(self.path, trial.id if isinstance(trial, Trial) else trial)
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """A row per trial; ``nasbo.sweeps.rows`` says what the columns are."""
+        """One row per trial; the columns are listed in ``nasbo.sweeps.rows``."""
         return _dataframe(trial_rows(self.history), self.space.names)
 
     def measurements_dataframe(self) -> pandas.DataFrame:
-        """A row per report of each trial."""
+        """One row per report of each trial."""
         return _dataframe(measurement_rows(self.history), ())
 
     def __repr__(self) -> str:
@@ -167,7 +167,7 @@ class SweepFolder:
         )
 
     def _value_text(self, trial: Trial) -> str:
-        """The last value of a ranked trial, and its step where it was trained in part."""
+        """Last value of a ranked trial, with its step if it was trained in part."""
         return f"{trial.last_value:.6g}{at_step(self.history, trial)}"
 
     def _repr_html_(self) -> str:
@@ -182,7 +182,7 @@ class SweepFolder:
 
 
 def load_sweep(folder: str | os.PathLike[str]) -> SweepFolder:
-    """A sweep's folder, to look at in Python: no Ray is needed, and nothing is locked.
+    """Open a sweep's folder for reading in Python, without Ray and without a lock.
 
     Args:
         folder: a path, or a URL such as ``s3://bucket/runs/first``.
@@ -191,7 +191,7 @@ def load_sweep(folder: str | os.PathLike[str]) -> SweepFolder:
 
 
 def create_folder(folder: Path, sweep: Sweep) -> Sweep:
-    """Make a sweep's folder, with its settings and a copy of its space."""
+    """Create a sweep's folder, with its settings and a copy of its space."""
     if (folder / SETTINGS_FILE).exists():
         name = shown(folder)
         raise SweepError(f"{name} holds a sweep already: continue it by nasbo resume {name}")
@@ -207,12 +207,12 @@ def create_folder(folder: Path, sweep: Sweep) -> Sweep:
 
 
 def trial_name(number: int) -> str:
-    """A trial's folder inside the sweep's."""
+    """Path of a trial's folder inside the sweep's."""
     return f"trials/{number:05d}"
 
 
 def trial_folder(folder: str | os.PathLike[str], number: int) -> Path:
-    """Where a trial of a sweep keeps its checkpoints and logs."""
+    """Folder of a trial's checkpoints and logs."""
     return Path(folder) / trial_name(number)
 
 

@@ -1,6 +1,7 @@
-"""A space and what its trainer says of configs come in; sizes, seconds and lengths go out.
+"""Forecast of a sweep: sizes and training times of random configs, and its duration.
 
-Configs are drawn as the design draws them; the method's own choices may be dearer or cheaper.
+Configs are drawn as in the initial design; the method's later choices may
+be more or less expensive.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ N_SIMULATED = 50
 
 @dataclass(frozen=True)
 class Forecast:
-    """What trials will be like.
+    """Predicted properties of trials.
 
     Attributes:
-        n_drawn: how many configs were drawn.
-        n_allowed: how many of them keep to the constraints.
-        numbers: the allowed ones' numbers, by name, as far as all of them have one.
+        n_drawn: number of random configs.
+        n_allowed: number of those that satisfy the constraints.
+        numbers: numbers of the allowed configs by name, if all of them have them.
     """
 
     n_drawn: int
@@ -41,14 +42,14 @@ class Forecast:
     numbers: dict[str, list[float]]
 
     def shares(self, name: str) -> dict[str, float]:
-        """The smallest, the median, the largest ... of a number."""
+        """Quantiles of a number by name: smallest, median, largest ..."""
         values = np.quantile(self.numbers[name], list(SHARES.values()))
         return dict(zip(SHARES, map(float, values), strict=True))
 
 
 @dataclass(frozen=True)
 class Length:
-    """How long a sweep takes, in seconds: one in ten simulated ones is shorter, or longer."""
+    """Duration of a sweep in seconds: median, 10 % and 90 % quantile of simulations."""
 
     low_s: float
     median_s: float
@@ -59,13 +60,13 @@ class Length:
 
 @dataclass(frozen=True)
 class Stretches:
-    """How trials would be trained with rungs, if their ranks at all rungs agreed.
+    """Expected stretches of training of a sweep with rungs, if ranks at all rungs agree.
 
     Attributes:
         rungs: of the sweep.
-        n_configs: how many would begin.
-        n_full: how many would be trained in full.
-        steps: of each stretch of a training, in the order in which they would begin.
+        n_configs: number of configs that would start.
+        n_full: number of configs that would be trained in full.
+        steps: steps of each stretch of training, in the order of their starts.
     """
 
     rungs: Rungs
@@ -75,7 +76,9 @@ class Stretches:
 
 
 def simulate_rungs(sweep: Sweep, space: Space) -> Stretches | None:
-    """The stretches of a sweep with rungs whose method draws configs at random, else ``None``."""
+    """Simulate a sweep with rungs, with random values that are constant over
+    steps; ``None`` without.
+    """
     if not isinstance(sweep.rungs, list):
         return None
     rungs = Rungs(tuple(sweep.rungs), sweep.eta, load_trainer(sweep.trainer).resumes)
@@ -95,7 +98,7 @@ def simulate_rungs(sweep: Sweep, space: Space) -> Stretches | None:
 def draw_forecast(
     space: Space, describe: Describe, limits: Limits | None, n: int, seed: int = 0
 ) -> Forecast:
-    """Draw ``n`` configs and describe those that keep to the limits."""
+    """Draw ``n`` configs and describe those inside the limits."""
     rng = np.random.default_rng(seed)
     found: list[dict[str, float]] = []
     for _ in range(n):
@@ -107,7 +110,7 @@ def draw_forecast(
 
 
 def sweep_length(forecast: Forecast, sweep: Sweep, space: Space) -> Length | None:
-    """Simulate the sweep's rounds with trials of the predicted seconds; ``None`` without these."""
+    """Simulate the sweep's rounds with the predicted seconds; ``None`` without predictions."""
     seconds = forecast.numbers.get(SECONDS)
     if not seconds:
         return None
@@ -116,7 +119,7 @@ def sweep_length(forecast: Forecast, sweep: Sweep, space: Space) -> Length | Non
         return _stretched_length(stretches, seconds, slots)
     sizes = round_sizes(sweep, space, slots)
     rng = np.random.default_rng(0)
-    is_sorted = sweep.schedule == "round"  # in a round the dearest trials start first
+    is_sorted = sweep.schedule == "round"  # in a round the most expensive trials start first
     draws = ([rng.choice(np.asarray(seconds), n) for n in sizes] for _ in range(N_SIMULATED))
     lengths = [sum(_end(-np.sort(-one) if is_sorted else one, slots) for one in d) for d in draws]
     low, median, high = np.quantile(lengths, [0.1, 0.5, 0.9])
@@ -124,7 +127,7 @@ def sweep_length(forecast: Forecast, sweep: Sweep, space: Space) -> Length | Non
 
 
 def _stretched_length(stretches: Stretches, seconds: list[float], slots: int) -> Length:
-    """Of a sweep with rungs; waiting for the end of rounds is left out."""
+    """Duration of a sweep with rungs; waiting for the end of rounds is ignored."""
     rng, shares = np.random.default_rng(0), np.array(stretches.steps) / stretches.rungs.full
     draws = (rng.choice(np.asarray(seconds), len(shares)) * shares for _ in range(N_SIMULATED))
     low, median, high = np.quantile([_end(one, slots) for one in draws], [0.1, 0.5, 0.9])
@@ -132,19 +135,19 @@ def _stretched_length(stretches: Stretches, seconds: list[float], slots: int) ->
 
 
 def expected_slots(sweep: Sweep) -> int:
-    """Trials at once: as the sweep says, else what this machine's cores and GPUs hold of it."""
+    """Trials that run at once: as set, else as many as this machine's cores and GPUs allow."""
     if isinstance(sweep.slots, int):
         return sweep.slots
     return max(min(room_here(sweep.needs), max(sweep.trials, _n_repeats(sweep))), 1)
 
 
 def _n_repeats(sweep: Sweep) -> int:
-    """The fewest that there can be."""
+    """Lower bound of the number of repeats."""
     return sweep.repeats * min(sweep.repeat_top, sweep.trials)
 
 
 def round_sizes(sweep: Sweep, space: Space, slots: int) -> list[int]:
-    """Trials of each round; repeats are a last one."""
+    """Number of trials of each round; repeats are the last one."""
     usual = sweep.batch or (slots if is_crowded(space) else max(space.n_subspaces, slots))
     left = sweep.trials
     sizes: list[int] = []
@@ -159,7 +162,7 @@ def round_sizes(sweep: Sweep, space: Space, slots: int) -> list[int]:
 
 
 def _end(seconds: NDArray[np.float64], slots: int) -> float:
-    """When the last of a round's trials ends, if each takes the first slot that is free."""
+    """End time of the last trial of a round, if each takes the first free slot."""
     free = [0.0] * min(slots, len(seconds))
     for one in seconds:
         heapq.heappush(free, heapq.heappop(free) + float(one))

@@ -1,4 +1,4 @@
-"""A sweep comes in; its name, and what the list of jobs of a cluster says of it, go out."""
+"""Name of a sweep, and its metadata in a cluster's list of jobs."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from nasbo.sweeps.settings import Sweep
 
 
 def sweep_name(folder: str | os.PathLike[str]) -> str:
-    """A sweep is called as its folder, wherever that lies; a mirror's is that in the bucket."""
+    """Name of a sweep: the last part of its path or URL."""
     return _full_name(folder).rpartition("/")[2]
 
 
 def _full_name(folder: str | os.PathLike[str]) -> str:
-    """A folder as everybody knows it: a URL, or a path in full."""
+    """A folder's URL or absolute path."""
     text = os.fspath(folder) if is_url(os.fspath(folder)) else shown(Path(folder))
     return text.rstrip("/") if is_url(text) else str(Path(text).resolve())
 
@@ -24,12 +24,12 @@ def _full_name(folder: str | os.PathLike[str]) -> str:
 def job_metadata(
     folder: str | os.PathLike[str], sweep: Sweep, report_url: str = ""
 ) -> dict[str, str]:
-    """What a sweep's job carries in Ray's list of jobs (``/api/jobs/``, ``ray job list``).
+    """Metadata of a sweep's job in Ray's list of jobs (``/api/jobs/``, ``ray job list``).
 
     Args:
         folder: of the sweep, a path or a URL.
         sweep: its settings.
-        report_url: of the live report, if it is served; else the command that serves it.
+        report_url: URL of the live report, if served; else the command that serves it is given.
     """
     full_name = _full_name(folder)
     return {

@@ -1,4 +1,4 @@
-"""Kinds of settings: how values are checked, and how they are written on the command line."""
+"""Kinds of settings: validation of values, and their form on the command line."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any, Literal
 from nasbo.sweeps.parsing import parse_duration, parse_pairs, parse_rungs, parse_slots
 
 MAX_TIMEOUT_S = 31_536_000
-"""A year: Python's own timers overflow at some length."""
+"""One year: Python's timers overflow at larger values."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule in words, with ``{name}`` and ``{value!r}``, and whether a value keeps to it."""
+    """A validation rule: its message, with ``{name}`` and ``{value!r}``, and its predicate."""
 
     words: str
     holds: Callable[[Any], bool]
@@ -23,16 +23,16 @@ class Rule:
 
 @dataclass(frozen=True)
 class Kind:
-    """What values a setting has.
+    """Kind of a setting's values.
 
     Attributes:
-        rules: that hold for values; the first that does not is said.
-        word: what a word of the command line is; a tuple lists the words that there are.
-        least: the command line itself refuses words below.
-        metavar: stands for the word in the help.
-        parse: a word, or the words of a flag that can be given again, as a value.
-        joins: values of a sweep file and the command line are joined, by ``keys`` or as ``items``;
-            else the one replaces the other.
+        rules: rules for values; the error has the first one that is broken.
+        word: type of the command-line argument; a tuple lists the allowed words.
+        least: minimum that the command line itself enforces.
+        metavar: placeholder of the argument in the help.
+        parse: converts an argument, or all arguments of a repeatable flag, to a value.
+        joins: how values of a sweep file and the command line are merged: by ``keys`` or as
+            ``items``; else the command line's replaces the file's.
     """
 
     rules: tuple[Rule, ...]
@@ -44,7 +44,7 @@ class Kind:
 
 
 def is_count(value: Any, least: int = 1) -> bool:
-    """Whether a value is a whole number of at least so much."""
+    """Whether a value is an integer of at least ``least``."""
     return isinstance(value, int) and not isinstance(value, bool) and value >= least
 
 
@@ -64,20 +64,20 @@ def _has_text_keys(options: Any) -> bool:
 
 
 def count(least: int, is_told: bool = False) -> Kind:
-    """Whole numbers from ``least``, which the help tells if ``is_told``."""
+    """Integers from ``least`` on; ``is_told``: shown and enforced by the command line."""
     words = f"{{name}} >= {least} must hold, but got {{value!r}}"
     rule = Rule(words, lambda value: is_count(value, least))
     return Kind((rule,), int, least if is_told else None)
 
 
 def choice(*words: str) -> Kind:
-    """One of a few words."""
+    """One of several words."""
     told = f"{{name}} must be {' or '.join(words)}, got {{value!r}}"
     return Kind((Rule(told, lambda value: value in words),), words)
 
 
 def pairs(*rules: Rule, metavar: str = "K=V") -> Kind:
-    """A mapping, written as ``key=value`` words."""
+    """A mapping, given as ``key=value`` arguments."""
     return Kind(rules, metavar=metavar, parse=parse_pairs, joins="keys")
 
 

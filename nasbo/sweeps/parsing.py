@@ -1,4 +1,4 @@
-"""Words of the command line as values: pairs, durations and slots."""
+"""Parsing of command-line arguments: pairs, durations, rungs and slots."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nasbo.space.plain_yaml import UNREADABLE, read_yaml
 
 
 def split_pairs(pairs: Sequence[str]) -> dict[str, str]:
-    """``key=value`` words as a dict; values stay the text that they are."""
+    """Parse ``key=value`` arguments to a dict of texts."""
     found = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
@@ -22,7 +22,7 @@ def split_pairs(pairs: Sequence[str]) -> dict[str, str]:
 
 
 def parse_pairs(pairs: Sequence[str]) -> dict[str, Any]:
-    """``key=value`` words as a dict; values are read as YAML."""
+    """Parse ``key=value`` arguments to a dict, with values in YAML."""
     parsed = {}
     for key, value in split_pairs(pairs).items():
         try:
@@ -33,7 +33,7 @@ def parse_pairs(pairs: Sequence[str]) -> dict[str, Any]:
 
 
 def parse_duration(text: str) -> float:
-    """``90s``, ``30m``, ``12h`` or plain seconds."""
+    """Parse ``90s``, ``30m``, ``12h`` or plain seconds."""
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smhd]?)\s*", str(text))
     if not match:
         raise SweepError(f"a time must be like 90s, 30m or 12h, got {text!r}")
@@ -41,7 +41,7 @@ def parse_duration(text: str) -> float:
 
 
 def parse_rungs(text: str) -> list[int] | str:
-    """``auto``, ``off``, or steps such as ``4,11,33,100``."""
+    """Parse ``auto``, ``off``, or steps such as ``4,11,33,100``."""
     if text in ("auto", "off"):
         return text
     try:
@@ -51,7 +51,7 @@ def parse_rungs(text: str) -> list[int] | str:
 
 
 def parse_slots(text: str) -> int | str:
-    """``auto``, or a number."""
+    """Parse ``auto`` or a number."""
     if text == "auto":
         return text
     try:

@@ -1,4 +1,4 @@
-"""Past sweeps: what a new sweep may learn from an older one, and how far the two agree."""
+"""Warm start: results of a past sweep for a new one, and a comparison of both."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ MISSING = "nothing"
 
 @dataclass(frozen=True)
 class WarmStart:
-    """The results of another sweep that a new one can take over.
+    """Results of another sweep that a new one can use.
 
     Attributes:
         past: the other sweep; ``None`` without one.
         results: configs of the new sweep's space, and their values.
-        remarks: in which ways the sweeps differ, a line each; none where they agree.
-        is_comparable: whether trainer, options and data are the same: if not, the results teach the
-            surrogate, but none of them is the best of the new sweep.
+        remarks: differences between the sweeps, one line each; empty if they agree.
+        is_comparable: whether trainer, options and data are the same: if not, only the surrogate
+            uses the results, and none of them can be the best of the new sweep.
     """
 
     past: PastRead | None = None
@@ -37,7 +37,7 @@ class WarmStart:
     is_comparable: bool = True
 
     def require_results(self) -> None:
-        """Raise ``SweepError`` if there is a past sweep that has no result so far."""
+        """Raise ``SweepError`` if there is a past sweep without any result."""
         if self.past is not None and not self.results:
             raise SweepError(
                 f"{self.past.name}: no trial has finished, so there is nothing to take over"
@@ -45,11 +45,11 @@ class WarmStart:
 
 
 def read_past(sweep: Sweep, space: Space) -> WarmStart:
-    """What a sweep takes over from the one that its ``warm_start`` names.
+    """Read the results of the sweep that ``warm_start`` names.
 
     Raises:
         SweepError: there is no such sweep, it has another metric or mode, or none of its results
-            fits the space. A sweep without results is none: it may still be running.
+            fit the space. A sweep without results is no error here: it may still be running.
     """
     if sweep.warm_start is None:
         return WarmStart()
@@ -100,7 +100,7 @@ def _past_read(name: str, folder: SweepFolder) -> PastRead:
 
 
 def _check_objective(sweep: Sweep, held: Sweep) -> None:
-    """Values of another metric, or with another sign, would be taken for this sweep's own."""
+    """Raise for another metric or mode, whose values would be mistaken for this sweep's."""
     now, then = sweep.metric or "value", held.metric or "value"
     if (now, sweep.mode) != (then, held.mode):
         raise SweepError(
@@ -110,7 +110,7 @@ def _check_objective(sweep: Sweep, held: Sweep) -> None:
 
 
 def differences(sweep: Sweep, held: Sweep) -> Iterator[str]:
-    """How two sweeps of one objective differ in what they trained, and on which data."""
+    """Differences of two sweeps of one objective in trainer, options and data."""
     if sweep.trainer != held.trainer:
         yield f"its trainer is {held.trainer}, this one's is {sweep.trainer}"
     yield from _different("option", sweep.trainer_options, held.trainer_options)

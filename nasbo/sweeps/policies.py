@@ -1,4 +1,4 @@
-"""Policies of a sweep: screening before training, checkpoints to keep, and when to give up."""
+"""Policies of a sweep: screening before training, checkpoints to keep, and giving up."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ logger = logging.getLogger(__name__)
 
 
 class Screening:
-    """Ends runs of invalid configs and of known networks, so that no worker is used for them.
+    """Ends runs of invalid configs and of known networks before they use a worker.
 
     Args:
         search: of the sweep.
         sweep: its settings.
-        trainer: may refuse configs, and may say which of them train the same network.
+        trainer: may refuse configs, and may have a fingerprint of the network of a config.
         limits: constraints of the sweep.
     """
 
@@ -40,7 +40,7 @@ class Screening:
                 self._fingerprints.setdefault(key, trial.id)
 
     def refuse(self, run: Run) -> bool:
-        """End a run whose config breaks a constraint, or that the trainer's check refuses."""
+        """End a run whose config breaks a constraint or is refused by the trainer's check."""
         config = self._search.history.trial(run.number).config
         broken = self._limits.violation(config) if self._limits else None
         if broken is not None:
@@ -50,7 +50,7 @@ class Screening:
             self._trainer.check_config(config, self._options)
         except Exception as error:  # a user's function may raise anything
             cause = cause_of(error)
-            if cause == DATA:  # what the driver lacks its workers may have
+            if cause == DATA:  # workers may have data that the driver lacks
                 return False
             cause = "invalid" if cause == "crashed" else cause
             self._search.tell(run, error=cause, message=f"{type(error).__name__}: {error}")
@@ -58,7 +58,7 @@ class Screening:
         return False
 
     def answer(self, run: Run) -> bool:
-        """End a run with the result of a trial that trained the same network."""
+        """End a run with the result of an earlier trial of the same network."""
         trial = self._search.history.trial(run.number)
         key = None if run.is_repeat else self._fingerprint(trial)
         if key is None:
@@ -72,7 +72,7 @@ class Screening:
         return True
 
     def _fingerprint(self, trial: Trial) -> str | None:
-        """What tells networks apart, where the trainer says it; without it a config is trained."""
+        """The trainer's fingerprint of the network; without one the config is trained."""
         if self._trainer.fingerprint is None:
             return None
         try:
@@ -83,7 +83,7 @@ class Screening:
 
 
 class Checkpoints:
-    """Keeps the files ``checkpoint*`` of runs that go on or may, and of the best that ended."""
+    """Keeps the files ``checkpoint*`` of open and paused runs, and of the best ended ones."""
 
     def __init__(self, folder: Path, history: View, n_kept: int) -> None:
         self._folder, self._history, self._n_kept = folder, history, n_kept
@@ -91,7 +91,7 @@ class Checkpoints:
         self._numbers = {run.number for run in ended if not run.is_paused}
 
     def __call__(self, run: Run) -> None:
-        """Remove what need not be kept now that a run has ended."""
+        """Remove what is no longer needed after a run has ended."""
         if run.is_paused:
             return
         self._numbers.add(run.number)
@@ -105,7 +105,7 @@ class Checkpoints:
 
 
 def prune_checkpoints(folder: Path, ended: list[Run], history: View, n_kept: int) -> list[Run]:
-    """Remove the files ``checkpoint*`` of ended runs but the best; those are returned."""
+    """Remove the files ``checkpoint*`` of ended runs except the best; returns the best."""
     valued = [run for run in ended if run.value is not None]
     valued.sort(key=lambda run: _place(run, history))
     kept = valued[:n_kept]
@@ -116,7 +116,7 @@ def prune_checkpoints(folder: Path, ended: list[Run], history: View, n_kept: int
 
 
 def remove_checkpoints(folder: Path, run: Run) -> None:
-    """Remove the files ``checkpoint*`` of a run, from the sweep's bucket, too."""
+    """Remove the files ``checkpoint*`` of a run, also in the sweep's bucket."""
     for file in trial_folder(folder, run.number).glob("checkpoint*"):
         _remove(file)
     if (location := location_of(folder)) is not None:
@@ -124,10 +124,10 @@ def remove_checkpoints(folder: Path, run: Run) -> None:
 
 
 def _place(run: Run, history: View) -> tuple[bool, float, int]:
-    """What a run's checkpoint is sorted by: a repeat counts by itself, a first run by the mean.
+    """Sort key of a run's checkpoint: the value of a repeat, or the mean of
+    its trial for a first run.
 
-    Under noise, first runs whose configs are candidates for the best come before all others, by
-    what is expected of them.
+    Under noise, first runs of candidates for the best come first, ordered by their estimates.
     """
     trial = history.trial(run.number)
     is_behind = run.is_repeat or trial.estimate is None
@@ -143,21 +143,21 @@ def _remove(path: Path) -> None:
 
 
 class PausedCheckpoints:
-    """Keeps the checkpoints of so many paused runs; those least likely to go on lose theirs.
+    """Keeps the checkpoints of a limited number of paused runs, those most likely to continue.
 
     Args:
         folder: of the sweep.
-        search: whose journal remembers which runs can only begin again.
-        n_kept: of how many.
+        search: its journal records the runs that have lost their checkpoint.
+        n_kept: number of paused runs that keep theirs.
     """
 
     def __init__(self, folder: Path, search: Search, n_kept: int) -> None:
         self._folder, self._search, self._n_kept = folder, search, n_kept
-        # A driver that was killed may have noted what it had no time to remove.
+        # A killed driver may have recorded a removal without doing it.
         self._to_remove = set(search.history.retired)
 
     def __call__(self, run: Run) -> None:
-        """Note and then remove what is too much now that a run has paused."""
+        """Record, then remove, surplus checkpoints after a run has paused."""
         history = self._search.history
         if not run.is_paused or history.rungs is None:
             return
@@ -167,7 +167,7 @@ class PausedCheckpoints:
         for one in held[self._n_kept :]:
             self._search.record(Retired(run=one.number))
             self._to_remove.add(one.number)
-        self._to_remove &= history.retired  # what began again has a checkpoint of its own
+        self._to_remove &= history.retired  # restarted runs have new checkpoints
         for one in paused:
             if one.number in self._to_remove:
                 self._remove(one)
@@ -182,13 +182,13 @@ class PausedCheckpoints:
 
 
 class FailuresInARow:
-    """Counts failures one after the other, and remembers the last one."""
+    """Counts consecutive failures, and stores the last one."""
 
     def __init__(self, most: int) -> None:
         self._most, self.count, self._last = most, 0, ""
 
     def __call__(self, run: Run) -> None:
-        """Take in a run that has ended."""
+        """Count a run that has ended."""
         if run.ending is not None and run.ending.is_failure:
             self.count += 1
             self._last = f"{run.ending} {run.message}".strip()
@@ -197,7 +197,7 @@ class FailuresInARow:
 
     @property
     def problem(self) -> str:
-        """Why the sweep is to end; "" as long as it may go on."""
+        """Why the sweep is to end; "" while it may continue."""
         if self.count < self._most:
             return ""
         return f"{self.count} trials failed one after the other; the last one: {self._last}"

@@ -14,7 +14,7 @@ repeat_of, twin    the trial whose config it repeats, or whose result it took ov
 step               of the last report
 attempts           how often it was begun
 seconds            of all attempts that have ended; ``seconds_by_attempt`` of each
-message            why it failed or was begun again
+message            why it failed or was retried
 predicted          what the surrogate predicted; ``predicted_low`` and ``predicted_high`` are one
                    standard deviation away
 estimate           of the noise-free value, where the method has found noise and the trial may be
@@ -42,11 +42,11 @@ from nasbo.sweeps.rungs import rung_of
 
 Row = dict[str, Any]
 OWN = "nasbo_"
-"""Metrics that begin with this are the sweep's own."""
+"""Prefix of the sweep's own metrics."""
 
 
 def trial_rows(history: View) -> list[Row]:
-    """A row for each run, in the order of the numbers; ``config`` and ``metrics`` are mappings."""
+    """One row per run, in the order of the numbers; ``config`` and ``metrics`` are mappings."""
     rows = [_row(history, trial, run) for trial in history.trials for run in trial.runs]
     return sorted(rows, key=lambda row: int(row["trial"]))
 
@@ -88,7 +88,7 @@ def _rung_columns(history: View, trial: Trial, run: Run) -> Row:
 
 
 def measurement_rows(history: View) -> list[Row]:
-    """A row for each report of each run; a restart may report a step again."""
+    """One row per report of each run; a restart may report a step again."""
     return [
         {
             "trial": run.number,
@@ -110,7 +110,7 @@ def flat(rows: Sequence[Row], parameters: Iterable[str] = ()) -> tuple[list[str]
     """Columns and rows with ``metrics.NAME`` and ``config.NAME`` instead of mappings.
 
     Args:
-        rows: of ``trial_rows`` or ``measurement_rows``.
+        rows: from ``trial_rows`` or ``measurement_rows``.
         parameters: names of the space, each of which gets a column.
     """
     found = [_flat_row(row) for row in rows]
@@ -129,7 +129,7 @@ def _flat_row(row: Row) -> Row:
 
 
 def to_csv(rows: Sequence[Row], parameters: Iterable[str] = ()) -> str:
-    """Rows as CSV; lists and mappings are JSON."""
+    """Rows as CSV, with lists and mappings as JSON."""
     columns, found = flat(rows, parameters)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

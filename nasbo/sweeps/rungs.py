@@ -1,4 +1,4 @@
-"""Rungs of a sweep as tables: what was seen at each of them, and why paused trials wait."""
+"""Tables of a sweep's rungs and of its paused trials."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from nasbo.search.rungs import Standing, agreement, standings
 
 @dataclass(frozen=True)
 class RungRow:
-    """What happened at a rung.
+    """Statistics of a rung.
 
     Attributes:
         step: of the rung; the last one is a full training.
-        n_seen: configs that were seen there, or failed on the way there.
-        best: the best value there.
-        n_promoted: how many of them went on.
-        n_paused: how many wait there.
-        n_failed: how many failed on the way there.
-        agreement: rank correlation with the next rung; ``None`` with fewer than two trials.
-        n_common: how many trials were seen at both.
+        n_seen: number of configs that were seen there, or failed on the way.
+        best: best value there.
+        n_promoted: number of those that continued.
+        n_paused: number of those that are paused there.
+        n_failed: number of those that failed on the way.
+        agreement: rank correlation with the next rung; ``None`` for fewer than two trials.
+        n_common: number of trials that were seen at both.
         is_dropped: whether no further trial pauses there.
     """
 
@@ -43,15 +43,15 @@ class RungRow:
 
 @dataclass(frozen=True)
 class Waiting:
-    """A paused trial, and how it stands at its rung.
+    """A paused trial and its rank at its rung.
 
     Attributes:
         trial: its number.
         step: of the rung.
-        value: that it had there.
-        rank: its place among those that were seen there.
-        n_seen: how many these are.
-        n_best: how many of them go on.
+        value: its value there.
+        rank: its rank among the trials seen there.
+        n_seen: number of trials seen there.
+        n_best: number of trials that are promoted.
         is_retired: whether its checkpoint was removed.
     """
 
@@ -65,7 +65,7 @@ class Waiting:
 
     @property
     def reason(self) -> str:
-        """Why it waits, in words."""
+        """Why it is paused, as text."""
         go_on = {0: "none goes on yet", 1: "1 goes on"}.get(self.n_best, f"{self.n_best} go on")
         if self.rank <= self.n_best:
             go_on = "goes on if the budget pays it"
@@ -78,7 +78,7 @@ class Waiting:
 
 
 def rung_rows(history: View) -> list[RungRow]:
-    """A row for each rung, the first one first; none without rungs."""
+    """One row per rung, lowest first; empty without rungs."""
     rungs = history.rungs
     return [] if rungs is None else [_row(history, rungs, step) for step in rungs.steps]
 
@@ -103,10 +103,10 @@ def _row(history: View, rungs: Rungs, step: int) -> RungRow:
 
 
 def seen_at(history: View, step: int) -> list[Standing]:
-    """All trials that were seen at a rung, the best first; at the last one those trained in full.
+    """All trials that were seen at a rung, best first; at the last rung those trained in full.
 
-    They may be compared: their values are of the same step. One that failed on the way there has
-    no value, and comes last.
+    Their values are comparable, as they are of the same step. A trial that failed on the way has
+    no value and comes last.
     """
     if history.rungs is None or step < history.rungs.full:
         return standings(history, step)
@@ -126,7 +126,7 @@ def _failed_on_the_last_way(trial: Trial) -> bool:
 
 
 def promoted_at(trial: Trial) -> list[int]:
-    """The rungs from which a trial went on."""
+    """The rungs from which a trial was promoted."""
     return [step for step in trial.first.pauses if trial.first.until != step]
 
 
@@ -140,7 +140,7 @@ def rung_of(history: View, trial: Trial) -> int | None:
 
 
 def waiting(history: View) -> list[Waiting]:
-    """The paused trials, those of the highest rung first, the best of a rung first."""
+    """The paused trials, highest rung first, then best first."""
     rungs = history.rungs
     return [] if rungs is None else [one for s in reversed(rungs.lower) for one in _at(history, s)]
 
@@ -165,13 +165,13 @@ def _at(history: View, step: int) -> list[Waiting]:
 
 
 def ordinal(number: int) -> str:
-    """A place in words: 1st, 2nd, 13th."""
+    """An ordinal number: 1st, 2nd, 13th."""
     ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10)
     return f"{number}{ending or 'th'}"
 
 
 def at_step(history: View, trial: Trial) -> str:
-    """What follows the value of a trial that was trained in part: the step; else nothing."""
+    """Suffix for the value of a trial that was trained in part: its step; else empty."""
     if trial.partial is None:
         return ""
     of = "" if history.rungs is None else f" of {history.rungs.full}"

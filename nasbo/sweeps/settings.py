@@ -1,4 +1,4 @@
-"""Settings of a sweep: each is declared once, with its rule, its flag and what may change it."""
+"""Settings of a sweep, each declared once with its rule, flag and scope."""
 
 from __future__ import annotations
 
@@ -21,11 +21,13 @@ from nasbo.sweeps.kinds import Rule, choice, count, pairs
 from nasbo.trainer import TrainerSummary
 
 SHIPPED_TRAINERS = {"nas_cifar10": "trainers.cifar10:train"}
-"""Trainers by how the names of their space files begin."""
+"""Trainers by the prefix of their space files' names."""
 
 
 def _are_amounts(resources: Any) -> bool:
-    """Amounts by name; some resources have settings of their own."""
+    """Whether a value is a mapping of positive amounts by name, of
+    resources without own settings.
+    """
     return isinstance(resources, dict) and all(
         isinstance(name, str) and name not in OWN_RESOURCES and kinds.is_positive(amount)
         for name, amount in resources.items()
@@ -38,82 +40,83 @@ _ALL = ("run", "resume", "finalize")
 
 @dataclass(frozen=True)
 class Sweep:
-    """The settings of a sweep; frozen in its folder when it begins.
+    """The settings of a sweep, which are frozen in its folder at the start.
 
-    ``share`` and ``deadline_s`` let a round end before all of its trials have: the next one opens
-    when that share has ended, or that long after the round opened. A trial that crashes or is
-    killed is run again ``max_failures`` times, one that a machine lost always. Checkpoints are
-    kept of the trials that run and of the ``keep_checkpoints`` best. ``provenance`` is what the
-    trainer says of its data when the sweep begins.
+    ``share`` and ``deadline_s`` end a round before all of its trials have ended: the next one opens
+    when that fraction has ended, or that many seconds after the round opened. A trial that crashes
+    or is killed is retried ``max_failures`` times, one that was lost with its machine always.
+    Checkpoints are kept of running and paused trials and of the ``keep_checkpoints`` best.
+    ``provenance`` is the trainer's description of its data at the start.
     """
 
     # fmt: off
     space: str = setting(
-        MISSING, kinds.TEXT, "File, or name of a shipped one.",
+        MISSING, kinds.TEXT, "Space file, or name of a shipped space.",
         takers=(), scope=Scope.CHECKED_APART)
-    trainer: str = setting(MISSING, kinds.TEXT, "module:function, importable or in this folder.")
-    method: str = setting("attnbo", kinds.TEXT, "See nasbo methods. [default: {default}]")
+    trainer: str = setting(MISSING, kinds.TEXT, "Trainer: module:function, importable or here.")
+    method: str = setting("attnbo", kinds.TEXT, "Search method. [default: {default}]")
     method_options: dict[str, Any] = setting(
-        dict, kinds.KEYWORDS, "For the method; added to the sweep file's, key by key.",
+        dict, kinds.KEYWORDS, "Option of the method; merged with the sweep file's.",
         flags=("-m", "--method-option"), owner="method")
     trainer_options: dict[str, Any] = setting(
         dict, kinds.OPTIONS,
-        "For the trainer, e.g. recipe=proxy; added to the sweep file's, key by key.",
+        "Option of the trainer, e.g. recipe=proxy; merged with the sweep file's.",
         flags=("-o", "--option"), owner="trainer")
     trials: int = setting(
-        40, count(1), "Configs in all. [default: {default}]",
+        40, count(1), "Total number of trials. [default: {default}]",
         takers=("run", "resume"), scope=Scope.CHECKED_APART)
     slots: int | str = setting(
         "auto", kinds.SLOTS,
-        "Trials at once, or auto: what the cluster holds. [default: {default}]",
+        "Concurrent trials; auto: as many as fit on the cluster. [default: {default}]",
         takers=_ALL, scope=Scope.RUN)
     schedule: str = setting(
         "round", choice("round", "async"),
-        "round: one config per subspace, then wait; async: refill at once.")
+        "round: one config per subspace, then wait; async: refill free slots at once.")
     batch: int | None = setting(None, count(1), "Configs per round; 1 is sequential.")
-    share: float = setting(1.0, kinds.SHARE, "Part of a round to wait for. [default: {default}]")
-    deadline_s: float | None = setting(None, kinds.SECONDS, "Seconds to wait for a round.")
-    metric: str | None = setting(None, kinds.TEXT, "Which of the trainer's results to optimise.")
-    mode: Mode = setting("min", choice("min", "max"), "[default: the trainer's own, else min]")
+    share: float = setting(1.0, kinds.SHARE, "Share of a round to wait for. [default: {default}]")
+    deadline_s: float | None = setting(None, kinds.SECONDS, "Longest wait for a round, in seconds.")
+    metric: str | None = setting(None, kinds.TEXT, "Metric of the trainer to optimise.")
+    mode: Mode = setting("min", choice("min", "max"), "[default: the trainer's, else min]")
     cpus_per_trial: float = setting(
-        1, kinds.AMOUNT, "[default: {default}]", takers=_ALL, scope=Scope.RUN, resource="CPU")
+        1, kinds.AMOUNT, "CPUs per trial. [default: {default}]", takers=_ALL,
+        scope=Scope.RUN, resource="CPU")
     gpus_per_trial: float = setting(
-        0, kinds.GPUS, "1, a share such as 0.5, or several. [default: {default}]",
+        0, kinds.GPUS, "GPUs per trial; may be a fraction such as 0.5. [default: {default}]",
         takers=_ALL, scope=Scope.RUN, resource="GPU")
     resources: dict[str, float] = setting(
         dict, pairs(_AMOUNTS, metavar="NAME=AMOUNT"),
-        "Of Ray's own, e.g. spot=0.001: only nodes that offer it; added to the sweep file's, key "
-        "by key.", flags=("--resource",), scope=Scope.RUN)
+        "Custom Ray resource per trial, e.g. spot=0.001, which only some nodes have; merged with "
+        "the sweep file's.", flags=("--resource",), scope=Scope.RUN)
     max_failures: int = setting(
         2, count(0), "Retries of a trial that crashes. [default: {default}]", scope=Scope.RUN)
     max_failures_in_a_row: int = setting(
-        20, count(1), "Then the sweep stops. [default: {default}]", scope=Scope.RUN)
+        20, count(1), "Consecutive failures that stop it. [default: {default}]", scope=Scope.RUN)
     report_timeout_s: float | None = setting(
-        None, kinds.TIMEOUT, "End and retry a trial that is silent for so long. [default: never]",
+        None, kinds.TIMEOUT, "Retry a trial after this time without a report. [default: never]",
         takers=("run", "finalize"), scope=Scope.RUN)
     keep_checkpoints: int = setting(
-        3, count(0), "Of how many best trials. [default: {default}]", scope=Scope.RUN)
+        3, count(0), "Best trials with kept checkpoints. [default: {default}]", scope=Scope.RUN)
     constraints: list[str] = setting(
         list, kinds.LIMITS,
-        "About any number of the trainer's summary, e.g. 'parameters<=2e6'; added to the sweep "
-        "file's.", flags=("--constraint",))
+        "Limit on a number of the trainer's summary, e.g. 'parameters<=2e6'; added to those of "
+        "the sweep file.", flags=("--constraint",))
     repeats: int = setting(
         0, count(0, is_told=True),
-        "Train the best configs so many more times, with other seeds, outside the trials; they "
-        "count with their mean. [default: {default}]", takers=("run", "resume"))
+        "Additional trainings of each of the best configs, with other seeds, beyond --trials; "
+        "such configs are ranked by their mean. [default: {default}]", takers=("run", "resume"))
     repeat_top: int = setting(
-        3, count(1, is_told=True), "How many best configs. [default: 3]", takers=("run", "resume"))
+        3, count(1, is_told=True), "Best configs to repeat. [default: 3]", takers=("run", "resume"))
     rungs: str | list[int] = setting(
         "off", kinds.RUNGS,
-        "Train every config to the first of these steps, and only the best further: auto is a "
-        "27th, a 9th, a third and the whole of a training. The trials are then full trainings' "
-        "worth. [default: {default}]")
+        "Steps of successive halving, such as 4,11,33,100: only the best configs are trained to "
+        "the next one. auto: 1/27, 1/9, 1/3 and all of a training. --trials then counts full "
+        "trainings. [default: {default}]")
     eta: int = setting(
-        3, count(2, is_told=True), "With rungs, one in so many goes on. [default: {default}]")
+        3, count(2, is_told=True), "With rungs: one in this many is promoted. [default: {default}]")
     keep_paused: int = setting(
         64, count(0),
-        "With rungs: of how many paused trials checkpoints are kept; the others can only begin "
-        "again. [default: {default}]", scope=Scope.RUN)
+        "With rungs: number of paused trials whose checkpoints are kept; the others can only be "
+        "trained from the start. [default: {default}]", scope=Scope.RUN)
     time_limit_s: float | None = setting(
         None, kinds.DURATION, "Of this run, e.g. 90s, 30m, 12h.", takers=_ALL, scope=Scope.RUN)
     stop_at: float | None = setting(
@@ -123,17 +126,17 @@ class Sweep:
     warm_start: str | None = setting(None, kinds.FOLDER, "Learn from another sweep's results.")
     address: str | None = setting(
         None, kinds.TEXT,
-        "Of a Ray cluster, or local: this machine, where a new sweep runs by default.",
+        "Address of a Ray cluster, or local for this machine, the default of a new sweep.",
         takers=_ALL, scope=Scope.CHECKED_APART)
-    seed: int = setting(0, kinds.SEED, "")
+    seed: int = setting(0, kinds.SEED, "Seed of the search.")
     storage_path: str | None = setting(
         None, kinds.TEXT,
-        "Where a folder is made if none is named: a path that all nodes share, or a URL.",
+        "Parent of folders that are not named: a path that all nodes share, or a URL.",
         takers=(), scope=Scope.CHECKED_APART)
     working_folder: str = setting(
-        "", kinds.TEXT, "Where the trainer lies.", takers=(), scope=Scope.CHECKED_APART)
+        "", kinds.TEXT, "Folder of the trainer's module.", takers=(), scope=Scope.CHECKED_APART)
     provenance: dict[str, Any] = setting(
-        dict, kinds.MAPPING, "The trainer's words on its data.",
+        dict, kinds.MAPPING, "The trainer's description of its data.",
         takers=(), scope=Scope.CHECKED_APART)
     # fmt: on
 
@@ -146,12 +149,12 @@ class Sweep:
 
     @property
     def needs(self) -> dict[str, float]:
-        """What one trial takes of a node, by Ray's names."""
+        """Resources of one trial, by Ray's names."""
         own = {resource: getattr(self, name) for resource, name in OWN_RESOURCES.items()}
         return {name: amount for name, amount in {**own, **self.resources}.items() if amount}
 
     def notes(self) -> dict[str, Any]:
-        """What the journal's first line remembers beside the search's own settings."""
+        """Values for the first line of the journal, besides the search's own settings."""
         names = ["trials", "schedule", "batch", "metric", "trainer", "trainer_options"]
         names += ["constraints", "repeats", "repeat_top", "provenance"]
         packages = ("nasbo", "ray", "torch", "gpytorch", "botorch", "numpy")
@@ -161,7 +164,7 @@ class Sweep:
 
 
 def _declared() -> Iterator[Setting]:
-    """What the fields declare, with their names, defaults and flags."""
+    """Declarations of all fields, with their names, defaults and flags."""
     for item in fields(Sweep):
         flag = f"--{item.name.removesuffix('_s').replace('_', '-')}"
         found: Setting = item.metadata["setting"]
@@ -171,23 +174,23 @@ def _declared() -> Iterator[Setting]:
 
 SETTINGS = {declared.name: declared for declared in _declared()}
 PLACEMENT = [name for name, declared in SETTINGS.items() if declared.scope is Scope.RUN]
-"""Settings about the machines of one run and the patience with them: each run may have its own."""
+"""Settings about the machines and the patience of one run, which may differ between runs."""
 MAY_DIFFER = {name for name, declared in SETTINGS.items() if declared.scope is not Scope.SWEEP}
-"""Settings that say where a sweep runs and how long, not what it is."""
+"""Settings of where a sweep runs and how long, which may change without defining another sweep."""
 MERGED = {one.name: one.owner for one in SETTINGS.values() if one.kind.joins == "keys"}
-"""Settings that are mappings, and the setting that says whose options they are."""
+"""Settings that are mappings of options, with the setting that names their owner."""
 LISTS = [name for name, declared in SETTINGS.items() if declared.kind.joins == "items"]
 OWN_RESOURCES = {one.resource: one.name for one in SETTINGS.values() if one.resource}
-"""Settings by Ray's names of what a trial takes."""
+"""Settings by Ray's names of the resources."""
 
 
 def taken_by(command: str) -> list[Setting]:
-    """The settings of which a command has flags."""
+    """The settings for which a command has flags."""
     return [declared for declared in SETTINGS.values() if command in declared.takers]
 
 
 def parsed(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of the command line as settings, checked; those not given are left out."""
+    """Parse and check command-line options; those not given are left out."""
     settings = {}
     for name, word in given.items():
         if word not in (None, ()):
@@ -200,13 +203,13 @@ def read_settings(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Settings from a sweep file, or ``{"space": path}`` if the file is a space.
 
     Raises:
-        SweepError: neither of both, or an unknown setting.
+        SweepError: the file is neither, or has an unknown setting.
     """
     file = find_space_file(path)
     try:
         content = read_yaml(file.read_text(encoding="utf-8"))
     except UNREADABLE:
-        content = None  # the space loader below says what is wrong, with the line
+        content = None  # the space loader below reports the error with its line
     if not isinstance(content, dict) or not _is_sweep(content):
         load_space(file)
         return {"space": str(file)}
@@ -221,18 +224,18 @@ def _is_sweep(content: Mapping[Any, Any]) -> bool:
 
 
 def _beside(file: Path, space: str) -> str:
-    """A sweep file names its space relative to itself, or by a shipped name."""
+    """The space of a sweep file: relative to the file, or a shipped name."""
     near = file.parent / space
     return str(near if near.exists() else find_space_file(space))
 
 
 def as_list(value: Any) -> Any:
-    """One text as a list of it; all else as it is."""
+    """A single text as a list; other values unchanged."""
     return [value] if isinstance(value, str) else value
 
 
 def make_sweep(settings: Mapping[str, Any]) -> Sweep:
-    """Settings as a sweep; ``SweepError`` with the rule where one is broken."""
+    """Make a sweep of settings; ``SweepError`` names the rule if one is broken."""
     settings = {key: value for key, value in settings.items() if value is not None}
     settings |= {name: as_list(settings[name]) for name in LISTS if name in settings}
     name = Path(str(settings.get("space", ""))).stem
@@ -247,7 +250,7 @@ def make_sweep(settings: Mapping[str, Any]) -> Sweep:
 
 
 def limits_of(sweep: Sweep) -> Limits | None:
-    """The constraints of a sweep, about what its trainer says of configs; ``None`` for none."""
+    """Constraints of a sweep on the trainer's summary of configs; ``None`` without any."""
     if not sweep.constraints:
         return None
     describe = TrainerSummary(sweep.trainer, sweep.trainer_options, sweep.working_folder)

@@ -1,4 +1,4 @@
-"""What a sweep has used of its budget: steps of training, over time and against full trainings."""
+"""Use of a sweep's budget: steps of training, over time and in units of full trainings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nasbo.history import Run, Trial, View
 
 
 def budget_text(history: View, budget: int) -> str:
-    """How much of the budget is used, in words: trials, or with rungs full trainings' worth."""
+    """Used budget as text: trials, or with rungs full trainings' worth."""
     if history.rungs is None:
         return f"{history.n_ended} of {budget} trials"
     return (
@@ -20,36 +20,36 @@ def budget_text(history: View, budget: int) -> str:
 
 
 def least_budget(history: View) -> int:
-    """The smallest budget that pays what was decided so far."""
+    """The smallest budget that covers the decisions so far."""
     if history.rungs is None:
         return history.n_suggested
     return math.ceil(history.spent - 1e-6)
 
 
 def n_full(history: View) -> int:
-    """How many configs of the search were trained in full."""
+    """Number of configs of the search that were trained in full."""
     return sum(trial.state == "finished" for trial in history.suggested)
 
 
 def reported_steps(run: Run) -> Iterator[tuple[float, int]]:
-    """The time of each report, and how many steps were trained since the one before."""
+    """Time of each report, and number of steps since the previous one."""
     before = 0
     for one in run.measurements:
-        if one.step <= before:  # begun again, from its checkpoint or from the start
+        if one.step <= before:  # restarted, from its checkpoint or from the start
             before = 0 if run.n_repeated_steps else one.step - 1
         yield one.time, one.step - before
         before = one.step
 
 
 def n_trained(runs: Iterable[Run]) -> int:
-    """Steps that were trained, those included that were trained once more."""
+    """Number of trained steps, including repeated ones."""
     return sum(n for run in runs for _, n in reported_steps(run))
 
 
 def n_whole(history: View) -> int:
-    """Steps that full trainings of all configs would have taken, as far as these do not fail.
+    """Steps that full trainings of all started configs would take; failed ones count as they are.
 
-    There must be rungs.
+    Requires rungs.
     """
     assert history.rungs is not None
     begun = [trial.first for trial in history.suggested if trial.attempts]
@@ -57,9 +57,10 @@ def n_whole(history: View) -> int:
 
 
 def course(history: View) -> list[tuple[int, Trial]]:
-    """Trials with a value in the order of their ends; with each the steps trained until then.
+    """Trials with a value in the order of their ends, each with the number of
+    steps trained until then.
 
-    Results from elsewhere took none.
+    Results from elsewhere have no steps.
     """
     reports = sorted(
         one for run in history.runs if not run.is_repeat for one in reported_steps(run)
@@ -75,14 +76,13 @@ def course(history: View) -> list[tuple[int, Trial]]:
 
 
 def best_course(history: View, is_open: bool = False) -> list[tuple[float, float]]:
-    """The best value so far over the budget used: trials, or with rungs trainings' worth.
+    """Best value so far over the used budget: trials, or with rungs trainings' worth.
 
-    A point for each trial that has ended, with rungs for each one that was trained in full; before
-    the first value it is not a number.
+    One point per ended trial, or with rungs per trial trained in full; NaN before the first value.
 
     Args:
         history: of the sweep.
-        is_open: leaves out the last point with rungs: the best just now.
+        is_open: leave out the last point, at the present budget (with rungs only).
     """
     rungs = history.rungs
     if rungs is None:
@@ -101,7 +101,7 @@ def best_course(history: View, is_open: bool = False) -> list[tuple[float, float
 
 
 def whole_course(history: View) -> list[float]:
-    """The best value so far after each trial or, with rungs, after each full training's worth."""
+    """Best value so far after each trial or, with rungs, after each full training's worth."""
     if history.rungs is None:
         return history.best_so_far()
     points = best_course(history)

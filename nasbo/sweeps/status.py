@@ -1,4 +1,4 @@
-"""Status of a sweep: counts, failures and the best trial, as plain values."""
+"""Status of a sweep as plain values: counts, failures and the best trial."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nasbo.sweeps.spending import n_full, n_trained, n_whole
 
 
 def status(sweep: SweepFolder) -> dict[str, Any]:
-    """Where a sweep stands, as plain values."""
+    """Status of a sweep as plain values."""
     history, state = sweep.history, sweep.state
     counts, best = history.state_counts(), history.best
     n_running = counts["running"] if state == "running" else 0
@@ -43,7 +43,7 @@ def status(sweep: SweepFolder) -> dict[str, Any]:
 
 
 def _rungs(history: History) -> dict[str, Any]:
-    """What the budget was used for, and a row for each rung."""
+    """Used budget, and one row per rung."""
     return {
         "spent": round(history.spent, 4),
         "configs": history.n_suggested,
@@ -70,7 +70,7 @@ def estimate_columns(trial: Trial) -> dict[str, float]:
 
 
 def expects_nothing(history: History) -> list[str]:
-    """Subspaces in which the method saw no improvement when it last decided."""
+    """Subspaces in which the method expected no improvement at its last decision."""
     last = max((trial.round for trial in history.suggested), default=-1)
     trials = [trial for trial in history.suggested if trial.round == last]
     hopeless = [trial for trial in trials if trial.info.get("expects_nothing")]

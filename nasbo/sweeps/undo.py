@@ -1,4 +1,4 @@
-"""A start that is taken back: the files that it made go if it fails before its first trial."""
+"""Removal of the files of a start that failed before its first trial."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ JOURNAL_FILES = (JOURNAL_FILE, f"{JOURNAL_FILE}.partial", f"{JOURNAL_FILE}.lock"
 
 @dataclass(frozen=True)
 class Files:
-    """What a folder has of a sweep: names of files, and of objects if it mirrors a bucket."""
+    """Files of a sweep in a folder, and its objects if the folder mirrors a bucket."""
 
     is_folder: bool
     names: frozenset[str]
@@ -28,7 +28,7 @@ class Files:
 
 
 def files_of(folder: Path) -> Files:
-    """What a folder has of a sweep just now."""
+    """The present files of a sweep in a folder."""
     names = (*JOURNAL_FILES, SPACE_FILE, SETTINGS_FILE)
     found = frozenset(name for name in names if (folder / name).exists())
     space = (folder / SPACE_FILE).read_bytes() if SPACE_FILE in found else b""
@@ -49,27 +49,27 @@ def _objects_of(folder: Path) -> frozenset[str]:
 
 @contextmanager
 def taken_back(folder: Path, before: Files) -> Iterator[None]:
-    """Remove what a start made if it fails in the block and no trial was suggested.
+    """Remove what a start created if it fails in the block before any trial was suggested.
 
     Args:
         folder: the sweep's folder.
-        before: what the folder had before the start; that stays.
+        before: files before the start, which stay.
     """
     try:
         yield
     except JournalError:
-        raise  # another process may write what lies there
+        raise  # another process may be writing there
     except NasboError:
-        with suppress(NasboError, OSError):  # why the start failed is what is to be heard
+        with suppress(NasboError, OSError):  # only the first error counts
             if SweepFolder(folder).history.n_suggested == 0:
                 _remove(folder, before)
         raise
 
 
 def _remove(folder: Path, before: Files) -> None:
-    """The settings go last: a folder has a sweep as long as they are there."""
+    """Remove new files, the settings last: they mark the folder as a sweep."""
     if SPACE_FILE in before.names:
-        write_durably(folder / SPACE_FILE, before.space)  # the start put its own there
+        write_durably(folder / SPACE_FILE, before.space)  # the start has overwritten it
     now, location = files_of(folder), location_of(folder)
     for name in sorted(now.objects - before.objects, key=_is_settings):
         if location is not None:

@@ -1,7 +1,8 @@
-"""Contract tests for methods, surrogates and acquisitions of one's own.
+"""Contract tests for user-defined methods, surrogates and acquisitions.
 
-Public: contracts as base classes of pytest classes, what is under test as a case, and the small
-spaces that methods and surrogates are tried on. pytest is needed: ``pip install 'nasbo[testing]'``.
+Public: contracts as base classes of pytest classes, cases that describe what is under
+test, and small spaces for the tests of methods and surrogates. pytest is required: ``pip
+install 'nasbo[testing]'``.
 """
 
 try:
@@ -11,7 +12,7 @@ except ModuleNotFoundError as error:
         "nasbo.testing needs the package 'pytest': pip install 'nasbo[testing]'", name="pytest"
     ) from error
 
-# Before they are imported: a failed assertion then shows the values, as in a test module.
+# Before they are imported, so that a failed assertion shows the values, as in a test module.
 pytest.register_assert_rewrite(
     "nasbo.testing.acquisitions",
     "nasbo.testing.methods",

@@ -1,4 +1,4 @@
-"""Contract of acquisitions: what the choice of configs relies on."""
+"""Contract of acquisitions: properties that the choice of configs relies on."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Make = Callable[[], Pointwise]
 
 
 class AcquisitionContract:
-    """Tests that an acquisition of each config by itself must pass.
+    """Tests that an acquisition which scores each config separately must pass.
 
     A subclass sets ``acquisition``, or has a fixture ``make`` of its own, e.g. with parameters.
 
@@ -36,7 +36,7 @@ class AcquisitionContract:
 
     @pytest.fixture
     def make(self) -> Make:
-        """What makes the acquisition under test."""
+        """Class or function that makes the acquisition under test."""
         return type(self).acquisition  # of the class: a function is not bound
 
     @pytest.fixture
@@ -46,12 +46,12 @@ class AcquisitionContract:
 
     @pytest.fixture
     def model(self, seen: Data) -> Surrogate:
-        """A surrogate that was fitted to them."""
+        """A surrogate, fitted to the results."""
         return fitted(seen)
 
     @pytest.fixture
     def prepared(self, make: Make, model: Surrogate, seen: Data) -> Pointwise:
-        """The acquisition, which has seen them."""
+        """The acquisition, prepared with the surrogate and the results."""
         return make().prepare(model, seen)
 
     def test_a_larger_mean_promises_more(self, prepared: Pointwise) -> None:

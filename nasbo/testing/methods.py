@@ -1,4 +1,4 @@
-"""Contract of methods: what every search relies on, whatever suggests its configs."""
+"""Contract of methods: properties that every search relies on."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from nasbo.testing.spaces import BRANCHES, SPACES, OnSpaces, branch_value, objec
 
 
 class _MethodTests(OnSpaces):
-    """What is under test.
+    """Fixtures and settings of the contracts of methods.
 
     A subclass sets ``method``, or has a fixture ``case`` of its own, e.g. with parameters.
 
@@ -45,15 +45,15 @@ class _MethodTests(OnSpaces):
 
     @classmethod
     def teardown_class(cls) -> None:
-        """Leave no process behind."""
+        """End the other process."""
         end_other_process()
 
 
 class MethodContract(_MethodTests):
     """Tests that a method must pass: seconds for one that decides in milliseconds.
 
-    A config that the method itself could not give, because it raised or suggested what was taken,
-    comes from the fallback of ``Method``; these tests allow next to none.
+    If the method raises or suggests an excluded config, the fallback of ``Method`` suggests another
+    one; these tests allow hardly any.
     """
 
     def test_configs_are_valid_new_and_the_methods_own(self, case: MethodCase, shape: str) -> None:
@@ -67,7 +67,7 @@ class MethodContract(_MethodTests):
     def test_same_seed_same_suggestions(self, case: MethodCase, home: str) -> None:
         first = suggestions(case, self.spaces[home])
         for draw in (random.random, np.random.random, lambda: torch.rand(1)):
-            draw()  # the state of global generators is of no account
+            draw()  # the state of global generators must have no effect
         assert suggestions(case, self.spaces[home]) == first
 
     def test_another_process_suggests_the_same(self, case: MethodCase, home: str) -> None:
@@ -145,7 +145,9 @@ class MethodContract(_MethodTests):
         assert own(asked) == 2, reasons(asked)
 
     def test_results_decide_what_comes_next(self, case: MethodCase) -> None:
-        """Two searches with opposite scores go different ways, unless the method is blind."""
+        """Two searches with opposite scores suggest different configs,
+        unless the method is blind.
+        """
         space = load_space(SPACES["flat"])
         configs = []
         for sign in (1.0, -1.0):
@@ -172,7 +174,9 @@ class MethodContract(_MethodTests):
         assert fallbacks(search.trials) <= 1, reasons(search.trials)
 
     def test_failing_regions_are_left_alone(self, case: MethodCase) -> None:
-        """All trials of a branch fail: none of it is suggested, but for a probe when it is due."""
+        """All trials of a branch fail: its configs are suggested only as
+        probes, when one is due.
+        """
         search = Search(BRANCHES, "random", seed=2)
         while not (regions := failing_regions(search.history)):
             _run_one(search)
@@ -187,7 +191,9 @@ class MethodContract(_MethodTests):
 
 
 class LongMethodContract(_MethodTests):
-    """Tests of whole searches, for a method's last check: minutes where decisions take a second."""
+    """Tests of whole searches, as a method's last check: minutes for one
+    that decides in a second.
+    """
 
     def test_long_searches_in_full(self, case: MethodCase, large: str) -> None:
         """Failures of all kinds, two trials at a time, at most 10 % fallbacks."""
@@ -215,17 +221,17 @@ class LongMethodContract(_MethodTests):
 
 
 def own(trials: list[Trial]) -> int:
-    """How many configs are the method's own."""
+    """Number of configs that the method itself has suggested."""
     return sum(trial.source == "model" for trial in trials)
 
 
 def fallbacks(trials: list[Trial]) -> int:
-    """How many configs are uniform ones in place of the method's own."""
+    """Number of uniform configs that replace those of the method."""
     return sum(trial.source == "fallback" for trial in trials)
 
 
 def reasons(trials: list[Trial]) -> list[Any]:
-    """Why configs are not the method's own."""
+    """Reasons why configs are not those of the method."""
     return [(trial.id, trial.info["reason"]) for trial in trials if "reason" in trial.info]
 
 
@@ -234,7 +240,7 @@ def _fails(config: Config) -> bool:
 
 
 def _run_one(search: Search) -> None:
-    """A trial on ``BRANCHES`` that crashes in the branch that looks best."""
+    """Run a trial on ``BRANCHES`` that crashes in the branch with the best values."""
     (trial,) = search.ask(1)
     if _fails(trial.config):
         search.tell(trial, error="crashed")

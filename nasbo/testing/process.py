@@ -1,4 +1,4 @@
-"""Another process, in which a method or surrogate must give the same answer."""
+"""Other process in which a method or surrogate must give the same answer."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def in_another_process(
     *args: _Arguments.args,
     **kwargs: _Arguments.kwargs,
 ) -> _Result:
-    """What a function returns in a new interpreter with the same path and number of threads.
+    """Result of a function in a new interpreter with the same path and number of threads.
 
-    The interpreter stays for the next call, until ``end_other_process``.
+    The interpreter is kept for the next call, until ``end_other_process``.
     """
     return _other_process().submit(function, *args, **kwargs).result()
 
@@ -35,7 +35,7 @@ def end_other_process() -> None:
 
 @cache
 def _other_process() -> ProcessPoolExecutor:
-    # The number of threads can show in the last digits.
+    # The number of threads can affect the last digits.
     return ProcessPoolExecutor(
         1, get_context("spawn"), torch.set_num_threads, (torch.get_num_threads(),)
     )

@@ -1,4 +1,4 @@
-"""A method under test, and searches with it."""
+"""Method under test, and searches with it."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class MethodCase:
     """A method under test.
 
     Attributes:
-        method: its class, which must stand at the top of an importable module, or its name: of the
-            registry, of an entry point, or ``module:Class``.
+        method: its class, which must be at the top level of an importable module, or its name: of
+            the registry, of an entry point, or ``module:Class``.
         options: its settings.
         is_blind: whether its suggestions do not depend on results, as in random search.
     """
@@ -44,7 +44,7 @@ class MethodCase:
 
 
 def after_design(case: MethodCase, space: Space, seed: int = 0) -> Search:
-    """A search whose design has ended, one config badly, and with one config still running."""
+    """A search after its design, with one config failed and one still running."""
     search = case.search(space, seed)
     trials = search.ask(design_size(space))
     rng = np.random.default_rng(seed)
@@ -58,7 +58,7 @@ def after_design(case: MethodCase, space: Space, seed: int = 0) -> Search:
 
 
 def check_configs(search: Search) -> None:
-    """Assert that all configs of a search are valid, plain values, and no two the same."""
+    """Assert that all configs of a search are valid, plain values, and all different."""
     for trial in search.trials:
         assert search.space.canonical(trial.config) == trial.config
         assert json.loads(json.dumps(trial.config)) == trial.config
@@ -67,6 +67,6 @@ def check_configs(search: Search) -> None:
 
 
 def suggestions(case: MethodCase, space: Any) -> list[Config]:
-    """What a method suggests after the design on a space, as ``load_space`` takes it."""
+    """Configs that a method suggests after the design on a space, given as for ``load_space``."""
     search = after_design(case, load_space(space), seed=2)
     return [trial.config for trial in search.ask(2)]

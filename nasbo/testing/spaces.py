@@ -79,26 +79,25 @@ SPACES: dict[str, dict[str, Any]] = {
         }
     },
 }
-"""Subspaces: nested 2 + 1 + 1, repeated 3, thousands 4 + ... + 4^6, ordered 3.
-
-Finite has 3 (with 5 configs), discrete has one subspace of 216 configs."""
+"""Numbers of subspaces: nested 2 + 1 + 1, repeated 3, thousands 4 + ... + 4^6, ordered 3, finite 3
+(with 5 configs), discrete 1 (with 216 configs)."""
 
 
 class OnSpaces:
     """Tests with an argument that is the name of a space.
 
-    ``shape`` is any of them, ``large`` any but ``finite``, ``home`` is ``nested`` or one that is
-    not of ``SPACES``.
+    ``shape`` is any of them, ``large`` any but ``finite``, ``home`` is ``nested`` or one
+    that is not in ``SPACES``.
 
     Attributes:
-        spaces: by name, as ``load_space`` takes them, with a hundred configs or more. Shipped ones
-            stay if they are named, too: ``SPACES | {"own": ...}``.
+        spaces: by name, as for ``load_space``, with a hundred configs or more. To keep the shipped
+            ones, include them: ``SPACES | {"own": ...}``.
     """
 
     spaces: ClassVar[Mapping[str, Any]] = SPACES
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
-        """Read ``spaces`` of the subclass."""
+        """Parametrize with the ``spaces`` of the subclass."""
         every = sorted(self.spaces)
         homes = [name for name in every if name == "nested" or name not in SPACES]
         large = [name for name in every if name != "finite"]
@@ -145,7 +144,7 @@ def objective(space: Space, config: Config) -> float:
 
 
 def branch_value(config: Config) -> float:
-    """A loss on ``BRANCHES`` that is least in branch ``b``."""
+    """A loss on ``BRANCHES`` with its minimum in branch ``b``."""
     offset = {"a": 1.0, "b": 0.0, "c": 1.5}[config["kind"]]
     return float(offset + (math.log10(config["rate"]) + 2) ** 2 + (config.get("x", 0) - 0.3) ** 2)
 

@@ -1,4 +1,4 @@
-"""Contract of surrogates: what methods and acquisitions rely on, whatever the model."""
+"""Contract of surrogates: properties that methods and acquisitions rely on."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ class SurrogateCase:
     """A surrogate under test.
 
     Attributes:
-        make: its class, which takes a space, or what else makes it of a space and can be pickled:
-            a ``functools.partial`` of the class, or a function at the top of a module.
-        max_error: of the mean at the data, in standard deviations of the scores, whose function
-            is smooth and without noise.
-        max_variance: at the data, where scores have variance 1.
-        min_contrast: how many times the variance elsewhere is that at the data, on average.
-        max_pending: part of the variance at configs that is left when they count as running.
-        precision: absolute, of numbers that must be the same.
+        make: its class, which takes a space, or another picklable callable with a space as its
+            argument: a ``functools.partial`` of the class, or a function at the top of a module.
+        max_error: of the posterior mean at the data, in standard deviations of the scores, which
+            are those of a smooth function without noise.
+        max_variance: of the posterior at the data, where scores have variance 1.
+        min_contrast: ratio of the average variance elsewhere to that at the data.
+        max_pending: fraction of the variance at configs that is left when they are pending.
+        precision: absolute tolerance for numbers that must be equal.
         step: of finite differences, in the unit cube.
-        has_correlations: whether it has a prior covariance, which ``correlations`` gives.
+        has_correlations: whether ``correlations`` returns its prior correlations.
     """
 
     make: Make
@@ -48,7 +48,7 @@ class SurrogateCase:
     has_correlations: bool = True
 
     def fit(self, data: Data) -> Surrogate:
-        """The surrogate, fitted."""
+        """The fitted surrogate."""
         model = self.make(data.space)
         model.fit(data)
         return model
@@ -58,7 +58,7 @@ class SurrogateContract(OnSpaces):
     """Tests that a surrogate must pass.
 
     A subclass sets ``surrogate``, or has a fixture ``case`` of its own, e.g. with parameters. Means
-    and variances are compared with scores that are standardised, without another transform.
+    and variances are compared with standardised scores, without another transform.
 
     Attributes:
         surrogate: as ``SurrogateCase.make``.
@@ -79,12 +79,12 @@ class SurrogateContract(OnSpaces):
 
     @pytest.fixture
     def model(self, case: SurrogateCase, seen: Data) -> Surrogate:
-        """The surrogate, which has seen them."""
+        """The surrogate, fitted to the data."""
         return case.fit(seen)
 
     @classmethod
     def teardown_class(cls) -> None:
-        """Leave no process behind."""
+        """End the other process."""
         end_other_process()
 
     def test_it_comes_close_to_what_it_has_seen(
@@ -236,7 +236,7 @@ class SurrogateContract(OnSpaces):
 
 
 def observed(space: Space, function: Callable[[Config], float], n: int = 20, seed: int = 0) -> Data:
-    """Uniform configs of a space, of its subspaces in turn, with the scores of a function."""
+    """Uniform configs of a space, taking its subspaces in turn, with the scores of a function."""
     rng = np.random.default_rng(seed)
     n_subspaces = min(space.n_subspaces, n)
     subspaces = [space.subspace(at % n_subspaces) for at in range(n)]
@@ -252,7 +252,7 @@ def numbers(model: Surrogate, batches: Batches) -> tuple[Array, Array]:
 
 
 def rows_of(data: Data) -> Batches:
-    """Each row in a batch of its own."""
+    """Each row as a batch of its own."""
     return [(s, torch.from_numpy(x[None])) for s, x in zip(data.subspaces, data.x, strict=True)]
 
 
@@ -262,7 +262,7 @@ def shape_score(config: Config) -> float:
 
 
 def refitted(case: SurrogateCase) -> tuple[Array, Array]:
-    """The posterior at the data after a fit to scores without structure, shape (n,) each."""
+    """The posterior at the data after a fit to random scores, shape (n,) each."""
     space = load_space(SPACES["nested"])
     noise = np.random.default_rng(0)
     seen = observed(space, lambda config: float(noise.standard_normal()), 18)

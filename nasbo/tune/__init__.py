@@ -1,4 +1,4 @@
-"""The search on Ray: a searcher for ``tune.Tuner``, and sweeps that survive their driver.
+"""Ray Tune integration: a searcher for ``tune.Tuner``, and sweeps that survive their driver.
 
 Public: ``NasboSearch``, the searcher; ``run_sweep`` with its ``Observers`` and its ``Outcome``.
 """

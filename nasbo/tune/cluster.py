@@ -1,4 +1,4 @@
-"""A sweep's settings come in; a connection to Ray, and how many trials it can hold, go out."""
+"""Connection to Ray, and the number of trials that the cluster can hold."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from nasbo.tune.shipping import is_local_code, runtime_env
 from nasbo.tune.token import on_loopback, protect_token, require_token, token_file
 
 JOB_VARIABLE = "RAY_JOB_CONFIG_JSON_ENV_VAR"
-"""Ray sets it in the driver of a job, whose code was shipped when it was submitted."""
+"""Set by Ray in the driver of a submitted job, whose code was shipped with the submission."""
 REFRESH_S = 2.0
 _ENVIRONMENT = {
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
@@ -32,7 +32,7 @@ _ENVIRONMENT = {
     "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",
     "TUNE_GLOBAL_CHECKPOINT_S": "3600",
     "TUNE_PRINT_ALL_TRIAL_ERRORS": "0",
-    # Tune's warning about a cluster that is too small breaks off a run that has no trial yet.
+    # Tune's warning about a cluster that is too small aborts a run without trials.
     "TUNE_WARN_INSUFFICENT_RESOURCE_THRESHOLD_S": "inf",
     "TUNE_WARN_INSUFFICENT_RESOURCE_THRESHOLD_S_AUTOSCALER": "inf",
     "TUNE_WARN_THRESHOLD_S": "5",
@@ -43,13 +43,13 @@ _ENVIRONMENT = {
 def connect(sweep: Sweep, metadata: Mapping[str, str] | None = None) -> Iterator[str]:
     """Join the cluster at the sweep's address, or start Ray on this machine.
 
-    A Ray that is already running in this process is used as it is and left running. What is given
-    to the block is how to reach Ray's dashboard, or "" where that is not known. A trainer that
-    lies in the working folder is shipped to every node of a cluster.
+    An initialised Ray of this process is used as it is and left running. Yields how to
+    reach Ray's dashboard, or "" if unknown. A trainer in the working folder is shipped to
+    every node of a cluster.
 
     Args:
         sweep: its address, slots and resources are used.
-        metadata: what Ray's list of jobs is to say of this one.
+        metadata: metadata of this job in Ray's list of jobs.
     """
     quieten()
     if ray.is_initialized():
@@ -70,12 +70,14 @@ def connect(sweep: Sweep, metadata: Mapping[str, str] | None = None) -> Iterator
 def _init(sweep: Sweep, address: str, job: JobConfig) -> Any:
     try:
         return _connect(sweep, address, job)
-    except Exception as error:  # Ray has no class of its own for a start that took too long
+    except Exception as error:  # Ray has no exception class for a start that timed out
         raise ClusterError(f"no Ray at {address}: {error}") from error
 
 
 def _connect(sweep: Sweep, address: str, job: JobConfig) -> Any:
-    """A Ray of this machine alone is for its user alone; a cluster says itself whom it serves."""
+    """Connect. A local Ray requires the user's token and binds to loopback; a
+    cluster sets its own access.
+    """
     words = {"job_config": job, "logging_level": logging.ERROR, "log_to_driver": False}
     if address != "local":
         return ray.init(address=address, runtime_env=_shipped(sweep), **words)
@@ -85,10 +87,10 @@ def _connect(sweep: Sweep, address: str, job: JobConfig) -> Any:
 
 
 def dashboard_words(url: str, address: str) -> str:
-    """How to reach the dashboard, from here and by ssh.
+    """How to reach the dashboard, locally and through ssh.
 
     Args:
-        url: ``127.0.0.1:8265`` as Ray tells it; "" if there is no dashboard.
+        url: ``127.0.0.1:8265`` as given by Ray; "" if there is no dashboard.
         address: of the cluster, or ``local``.
     """
     host, _, port = url.rpartition(":")
@@ -103,14 +105,14 @@ def dashboard_words(url: str, address: str) -> str:
 
 
 def _host_of(address: str) -> str:
-    """The head's name in ``host:port`` or ``ray://host:port``."""
+    """The head's host name in ``host:port`` or ``ray://host:port``."""
     host = address.rpartition("://")[2].rpartition(":")[0].strip("[]")
     is_here = host in ("", "127.0.0.1", "localhost")
     return socket.gethostname() if is_here else host
 
 
 def _local_settings(sweep: Sweep) -> dict[str, Any]:
-    """The dashboard is for this machine alone: the token does not encrypt."""
+    """Settings of a local Ray. Its dashboard binds to loopback, as the token does not encrypt."""
     return {"num_cpus": local_cpus(sweep), "dashboard_host": "127.0.0.1"}
 
 
@@ -127,7 +129,7 @@ def is_shipped() -> bool:
 
 
 def quieten() -> None:
-    """Leave the words to nasbo's own display, and the state to its journal."""
+    """Silence Ray's output and snapshots: nasbo has its own display and journal."""
     for name, value in _ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     for name in ("ray.tune.tune", "ray.tune.execution.tune_controller"):
@@ -135,7 +137,9 @@ def quieten() -> None:
 
 
 def _check_resources(sweep: Sweep) -> None:
-    """A cluster may grow; what a machine alone does not have would be waited for without end."""
+    """Raise if this machine lacks a resource, for which trials would wait
+    forever. A cluster may grow.
+    """
     if cluster_of(sweep):
         return
     have = ray.cluster_resources()
@@ -146,7 +150,7 @@ def _check_resources(sweep: Sweep) -> None:
 
 
 class Capacity:
-    """How many trials run at once: a fixed number, or what the cluster holds just now.
+    """Number of trials that can run at once: fixed, or what the cluster holds at the moment.
 
     Attributes:
         problem: what is wrong with a node that joined; empty if nothing is.
@@ -166,7 +170,7 @@ class Capacity:
         return self._sweep.slots if isinstance(self._sweep.slots, int) else self._known
 
     def _refresh(self) -> None:
-        """Count node by node, as a trial does not span nodes, and look at those that are new."""
+        """Count per node, as a trial does not span nodes, and check new nodes."""
         self._check = self._check or NodeCheck()
         nodes = alive_nodes()
         self.problem = self.problem or self._check.look(nodes)

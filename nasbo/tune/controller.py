@@ -1,16 +1,16 @@
-"""Tune's controller with three changes: worker processes are kept, and signals are heard.
+"""Tune controller that keeps worker processes and reacts to signals.
 
-Tune ends the processes of finished trials, all but one, unless other trials wait at that instant:
-between two rounds, or while the method decides, that is all of them, and each costs seconds to
-start again (torch alone is several). And a trial that waits for a process which is being started,
-say on a node that has just joined, takes any other process that becomes free and gives its own
-up: with many trials a new node never comes to work. Here all processes are kept as long as the
-sweep goes on, and one that is being started is waited for. While no trial is there at all, Tune
-asks the searcher again for ten minutes, and neither a signal nor a time limit ends the run: here
-it looks at both each second.
+Tune ends the processes of finished trials, except for one, unless other trials are waiting at that
+moment. Between two rounds, or during a decision, that is all of them, and each takes seconds to
+start again (the import of torch alone takes several). Also, a trial that waits for its process to
+start, say on a node that has just joined, takes any other process that becomes free and gives up
+its own: with many trials a new node never gets any work. This controller keeps all processes as
+long as the sweep runs, and waits for a process that is starting. While there is no trial at all,
+Tune keeps asking the searcher for ten minutes, and neither a signal nor a time limit ends the run:
+this controller checks both every second.
 
-All are private matters of Tune: where its insides differ from what is expected here, Tune is used
-as it is.
+All of these are private parts of Tune. If they differ from what is expected here, Tune is used
+without changes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _EXPECTED = (
 
 
 class KeepingCache(_ObjectCache):
-    """Keeps every process that is offered, until all are to go."""
+    """Cache that keeps every process until all are flushed."""
 
     def cache_object(self, key: Any, obj: Any) -> bool:
         self._cached_objects[key].append(obj)
@@ -45,7 +45,7 @@ class KeepingCache(_ObjectCache):
 
 
 class PatientController(TuneController):
-    """See the top of this file."""
+    """Controller with the changes described at the top of this file."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -54,7 +54,7 @@ class PatientController(TuneController):
     def _maybe_reuse_cached_actor(self, trial: Any) -> bool:
         own = self._trial_to_actor.get(trial)
         if own is not None and self._actor_manager.is_actor_started(own):
-            return False  # its resources are there and its process is starting
+            return False  # its resources are reserved and its process is starting
         return bool(super()._maybe_reuse_cached_actor(trial))
 
     def _update_trial_queue(self, blocking: bool = False, timeout: int = 1) -> bool:
@@ -63,7 +63,7 @@ class PatientController(TuneController):
 
 @contextmanager
 def patient_tune() -> Iterator[None]:
-    """Inside, ``Tuner.fit`` uses the patient controller."""
+    """Make ``Tuner.fit`` use the patient controller inside the block."""
     known = all(hasattr(TuneController, name) for name in _EXPECTED)
     if not known or getattr(tune_module, "TuneController", None) is not TuneController:
         logger.warning("this version of Tune has other insides: processes are not kept for rounds")

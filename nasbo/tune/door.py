@@ -1,7 +1,7 @@
-"""The door of a running cluster: whether anybody answers, and whether a token is asked for.
+"""Reachability and authentication mode of a running Ray cluster.
 
-A driver must speak as its cluster does. A cluster with a token refuses those without one. On a
-cluster without one, a driver that asks for a token refuses the workers that call it back.
+A driver must use the mode of its cluster. A cluster with a token refuses clients without one. On a
+cluster without one, a driver in token mode refuses the workers that call it back.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from nasbo.errors import ClusterError
 from nasbo.tune.token import MODE_VARIABLE, has_token, read_variables, token_file, use_token
 
 PATIENCE_S = 30.0
-"""How long a cluster that comes up just now may take to answer; Ray alone waits for minutes."""
+"""Time that a starting cluster may take to answer, in seconds; Ray itself waits for minutes."""
 PAUSE_S = 1.0
 
 
 @contextmanager
 def opened(address: str) -> Iterator[None]:
-    """Speak to a cluster with a token if it asks for one, else without, as long as the block lasts.
+    """Use the token inside the block if the cluster requires one, else none.
 
-    A user's own ``RAY_AUTH_MODE`` is left as it is.
+    A ``RAY_AUTH_MODE`` set by the user is kept.
 
     Args:
-        address: ``HOST:PORT``, ``auto`` or ``ray://HOST:PORT``; for ``local`` nothing is done.
+        address: ``HOST:PORT``, ``auto`` or ``ray://HOST:PORT``; nothing is done for ``local``.
 
     Raises:
-        ClusterError: nobody answers, or the cluster refuses the token of this user.
+        ClusterError: the cluster does not answer, or refuses the user's token.
     """
     if address == "local" or "://" in address:
         if address != "local":
-            use_token()  # the client's server calls nobody back
+            use_token()  # the client's server does not call back
         yield
         return
     head = _resolve(address)
@@ -52,13 +52,13 @@ def opened(address: str) -> Iterator[None]:
 
 
 def _resolve(address: str) -> str:
-    """The host and port that Ray takes an address for."""
+    """The host and port that Ray resolves an address to."""
     try:
         head = canonicalize_bootstrap_address(address)
     except (ConnectionError, ValueError) as error:
         raise ClusterError(f"no Ray at {address}: {error}") from error
     if head is None:
-        raise ClusterError(f"no Ray at {address}: RAY_ADDRESS says local")
+        raise ClusterError(f"no Ray at {address}: RAY_ADDRESS is local")
     return str(head)
 
 
@@ -68,9 +68,9 @@ def _await(head: str, address: str) -> None:
     while True:
         try:
             socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE_S).close()
-        except (OSError, OverflowError, ValueError) as error:  # a port may be no port
+        except (OSError, OverflowError, ValueError) as error:  # the port may be invalid
             if time.monotonic() + PAUSE_S > deadline:
-                raise ClusterError(f"no Ray at {address}: nobody answers: {error}") from error
+                raise ClusterError(f"no Ray at {address}: no answer: {error}") from error
             time.sleep(PAUSE_S)
         else:
             return
@@ -83,7 +83,7 @@ def _asked_mode(head: str) -> str:
 
 @contextmanager
 def _mode(mode: str) -> Iterator[str]:
-    """Ray reads the mode from the environment; what was there before comes back."""
+    """Set the mode in the environment, from which Ray reads it, and restore it afterwards."""
     before = os.environ.get(MODE_VARIABLE)
     os.environ[MODE_VARIABLE] = mode
     read_variables()
@@ -98,9 +98,9 @@ def _mode(mode: str) -> Iterator[str]:
 
 
 def _is_refused(head: str) -> bool:
-    """Whether the cluster wants a token, or another one; other faults are said by Ray itself."""
+    """Whether the cluster requires a token or a different one; Ray itself reports other errors."""
     grpc: Any = grpc_utils.grpc
-    channel: Any = grpc_utils.init_grpc_channel(head)  # with the token if that is the mode
+    channel: Any = grpc_utils.init_grpc_channel(head)  # with the token in token mode
     try:
         nodes = gcs_service_pb2_grpc.NodeInfoGcsServiceStub(channel)
         nodes.GetClusterId(gcs_service_pb2.GetClusterIdRequest(), timeout=PATIENCE_S)
@@ -112,7 +112,7 @@ def _is_refused(head: str) -> bool:
 
 
 def _problem(head: str, mode: str, asked: str) -> str:
-    """Why the cluster and a driver in this mode do not go together, and what to do; "" if not."""
+    """Why the cluster and this mode do not match, and what to do; "" if they do."""
     if {mode, asked} == {"token", "disabled"}:
         wants = "asks for a token" if asked == "token" else "knows no token"
         return f"{wants}, but {MODE_VARIABLE} is {mode!r} here: unset it"

@@ -1,4 +1,4 @@
-"""Why a trial broke off: Ray's error and the trial's folder come in, a cause goes out."""
+"""Cause of a trial's death, from Ray's error and the trial's folder."""
 
 from __future__ import annotations
 
@@ -30,22 +30,23 @@ _STORAGE = tuple(os.strerror(number) for number in STORAGE_ERRORS)
 
 
 def is_storage_error(text: str) -> bool:
-    """Whether a message says that a disk is full, read-only or gone."""
+    """Whether a message is about a disk that is full, read-only or gone."""
     return any(words in text for words in _STORAGE)
 
 
 def cause_of_loss(error_text: str, folder: Path) -> str:
-    """Which part broke: ``lost`` (the machine), ``timeout``, ``oom``, ``killed`` or ``crashed``.
+    """Cause of a trial's death: ``lost`` (the machine), ``timeout``, ``oom``,
+    ``killed`` or ``crashed``.
 
-    The watchdog's traceback is set aside: it says nothing about the next attempt.
+    The watchdog's traceback is moved away, as it does not belong to the next attempt.
 
     Args:
-        error_text: what Ray said.
-        folder: of the trial; it holds where the trial ran, and the watchdog's traceback.
+        error_text: Ray's error.
+        folder: of the trial, with the node where it ran and the watchdog's traceback.
     """
     timeout = folder / TIMEOUT_FILE
     if timeout.exists() and timeout.stat().st_size:
-        with suppress(OSError):  # the next attempt removes it, too
+        with suppress(OSError):  # the next attempt also removes it
             timeout.replace(folder / LAST_TIMEOUT_FILE)
         return "timeout"
     if is_storage_error(error_text) or any(mark in error_text for mark in _LOST):

@@ -1,4 +1,4 @@
-"""The address of a Ray cluster comes in; jobs are submitted there, watched and stopped."""
+"""Client for the Jobs API of a Ray cluster."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def open_jobs(address: str) -> Jobs:
             ``auto``) from one of its hosts.
 
     Raises:
-        ClusterError: nobody answers there, or the token is not accepted.
+        ClusterError: the cluster does not answer, or does not accept the token.
     """
     use_token()
     try:
@@ -33,7 +33,7 @@ def open_jobs(address: str) -> Jobs:
         raise ClusterError(
             f"no Ray jobs at {address}: {first.rstrip('.')}. The dashboard listens on its head's "
             f"loopback: ssh -N -L {port}:127.0.0.1:{port} HEAD, then --on http://127.0.0.1:{port}; "
-            f"the token of the cluster must lie in {token_file()}"
+            f"the token of the cluster must be in {token_file()}"
         ) from error
 
 
@@ -51,11 +51,11 @@ class Jobs:
         except (RayError, RuntimeError, ValueError) as error:
             words = str(error).rstrip(".")
             if "No available agent" in words:
-                words += " (if that stays so, another Ray on the head holds the port of its agent)"
+                words += " (if this persists, another Ray on the head uses the port of its agent)"
             raise SweepError(f"the job was refused: {words}") from error
 
     def status(self, job_id: str) -> str:
-        """Ray's word for where a job stands; ``GONE`` if the cluster does not know it (anymore)."""
+        """Ray's status of a job; ``GONE`` if the cluster does not know it (any more)."""
         try:
             return str(self._client.get_job_status(job_id).value)
         except RuntimeError as error:
@@ -71,7 +71,7 @@ class Jobs:
             raise SweepError(f"{job_id} cannot be stopped: {error}") from error
 
     def logs(self, job_id: str, follow: bool, write: Callable[[str], object]) -> None:
-        """Hand over what a job printed; with ``follow`` until it has ended."""
+        """Pass what a job printed to ``write``; with ``follow`` until the job has ended."""
         try:
             if follow:
                 asyncio.run(self._tail(job_id, write))
@@ -85,7 +85,7 @@ class Jobs:
             write(lines)
 
     def find(self, metadata: Mapping[str, str]) -> str | None:
-        """The id of the newest job that has not ended and carries all of ``metadata``."""
+        """The id of the newest unfinished job with all of ``metadata``."""
         jobs: list[JobDetails] = self._client.list_jobs()
         fitting = [
             job

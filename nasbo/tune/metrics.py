@@ -1,8 +1,8 @@
-"""Gauges of a running sweep for Prometheus, on Ray's own metrics port.
+"""Prometheus gauges of a running sweep, on Ray's own metrics port.
 
-Everything is a gauge that says what the history says: a resumed sweep goes on where it was, and
-nothing is counted twice. Ray puts ``ray_`` before each name. Labels are bounded: states and causes
-are few, and a space with many subspaces is shown by its first choice.
+All metrics are gauges computed from the history: a resumed sweep continues where it was, and
+nothing is counted twice. Ray prefixes each name with ``ray_``. Labels are bounded: there are few
+states and causes, and in a space with many subspaces they are grouped by their first choice.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from nasbo.sweeps.settings import Sweep
 from nasbo.sweeps.spending import n_trained
 
 PERIOD_S = 5.0
-"""Ray hands metrics on every ten seconds: looking more often than this would be in vain."""
+"""Ray exports metrics every ten seconds, so sampling faster is useless."""
 MAX_SUBSPACES = 16
 RECENT = 50
 OTHER = "other"
@@ -35,8 +35,8 @@ DESCRIPTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "nasbo_epochs": ("steps that were trained", ()),
     "nasbo_rung_trials": ("trials at each rung, by what became of them", ("rung", "state")),
     "nasbo_round": ("rounds that have been decided after the design", ()),
-    "nasbo_suggest_seconds": ("what the last decision took", ()),
-    "nasbo_fit_seconds": ("what the last fit of the surrogate took, as a part of that", ()),
+    "nasbo_suggest_seconds": ("duration of the last decision", ()),
+    "nasbo_fit_seconds": ("duration of the last fit of the surrogate, as a part of that", ()),
     "nasbo_fallbacks": ("configs that were drawn at random because a decision failed", ()),
     "nasbo_slots": ("trials that can run at once", ()),
     "nasbo_worker_busy_ratio": ("running trials by slots", ()),
@@ -44,9 +44,9 @@ DESCRIPTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "nasbo_subspace_best": ("best value so far by subspace", ("subspace",)),
     "nasbo_subspace_trials": ("trials so far by subspace", ("subspace",)),
     "nasbo_failures": ("failed trials by cause", ("cause",)),
-    "nasbo_retries": ("times that trials were begun again, by cause", ("cause",)),
+    "nasbo_retries": ("retries of trials, by cause", ("cause",)),
 }
-"""Name of each metric, what it says, and its labels beside ``sweep``."""
+"""Description and labels (besides ``sweep``) of each metric, by name."""
 RETRIED = tuple(str(ending) for ending in Ending if ending.value.again != "never")
 
 _BESTS: dict[str, By] = {"nasbo_best_value": "observed", "nasbo_best_expected": "estimate"}
@@ -55,12 +55,12 @@ Sample = tuple[str, float, Mapping[str, str]]
 
 
 class SweepMetrics:
-    """Sets the gauges of one sweep from its history.
+    """Sets the gauges of a sweep from its history.
 
     Args:
-        name: of the sweep, the label ``sweep`` of all metrics.
+        name: of the sweep, which is the label ``sweep`` of all metrics.
         sweep: its settings.
-        slots: tells how many trials can run at once.
+        slots: returns the number of trials that can run at once.
     """
 
     def __init__(self, name: str, sweep: Sweep, slots: Callable[[], int]) -> None:
@@ -70,21 +70,21 @@ class SweepMetrics:
         self._next = 0.0
 
     def __call__(self, history: View, note: str = "") -> None:
-        """Set all gauges, if it is time to."""
+        """Set all gauges if the period has passed."""
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + PERIOD_S
             for name, value, labels in self.samples(history):
                 self._gauge(name).set(value, tags={"sweep": self._name, **labels})
 
     def _gauge(self, name: str) -> Gauge:
-        """Made when it is first set, where a failure does no harm."""
+        """The gauge of that name, created on first use, where a failure does no harm."""
         if name not in self._gauges:
             words, labels = DESCRIPTIONS[name]
             self._gauges[name] = Gauge(name, words, tag_keys=("sweep", *labels))
         return self._gauges[name]
 
     def samples(self, history: View) -> Iterator[Sample]:
-        """What the history says just now: (metric, value, labels)."""
+        """Current samples: (metric, value, labels)."""
         yield "nasbo_sweep", 1.0, sweep_labels(self._sweep)
         yield from course_samples(history)
         yield "nasbo_budget", history.budget or self._sweep.trials, {}
@@ -95,17 +95,17 @@ class SweepMetrics:
 
 
 def sweep_labels(sweep: Sweep) -> dict[str, str]:
-    """What does not change while a sweep runs."""
+    """Labels that do not change while a sweep runs."""
     space = sweep.space.replace("\\", "/").rpartition("/")[2].removesuffix(".yaml")
     metric = sweep.metric or "value"
     return {"method": sweep.method, "space": space, "metric": metric, "mode": sweep.mode}
 
 
 def course_samples(history: View) -> Iterator[Sample]:
-    """How far the search is, and what its decisions cost."""
+    """Progress of the search, and the time of its decisions."""
     for name, by in _BESTS.items():
         best = next(iter(history.ranked(by)), None)
-        if best is None or best.value is None:  # values at several steps make no course
+        if best is None or best.value is None:  # values at different steps are not comparable
             continue
         expected = best.value if best.expected is None else best.expected
         yield name, expected if by == "estimate" else best.value, {}
@@ -118,7 +118,7 @@ def course_samples(history: View) -> Iterator[Sample]:
 
 
 def worker_samples(history: View, slots: int) -> Iterator[Sample]:
-    """How the workers are used; repeats of the best configs keep them busy too."""
+    """Use of the workers; repeats of the best configs also keep them busy."""
     counts = history.state_counts()
     n_running = sum(run.state == "running" for run in history.open_runs)
     for state in STATES:
@@ -131,7 +131,9 @@ def worker_samples(history: View, slots: int) -> Iterator[Sample]:
 
 
 def ending_samples(history: View) -> Iterator[Sample]:
-    """Failures and retries; a cause that has not occurred is 0, so that alarms can be set on it."""
+    """Failures and retries by cause; causes that have not occurred are 0, so
+    that alerts can be defined.
+    """
     causes, retries = history.cause_counts(), history.retry_counts()
     for cause in CAUSES:
         yield "nasbo_failures", causes[cause], {"cause": cause}
@@ -140,7 +142,7 @@ def ending_samples(history: View) -> Iterator[Sample]:
 
 
 def training_samples(history: View) -> Iterator[Sample]:
-    """What was trained, and what became of the trials at each rung."""
+    """Training steps, and trials at each rung by what became of them."""
     yield "nasbo_spent", history.spent, {}
     yield "nasbo_epochs", n_trained(history.runs), {}
     for row in rung_rows(history):
@@ -151,13 +153,13 @@ def training_samples(history: View) -> Iterator[Sample]:
 
 
 class SubspaceLabels:
-    """Names for subspaces, few of them, that do not change: a gauge cannot be taken back."""
+    """Stable labels for subspaces, of bounded number: a gauge's label cannot be withdrawn."""
 
     def __init__(self) -> None:
         self._names: dict[int, str] = {}
 
     def __call__(self, history: View, trial: Trial) -> str:
-        """The subspace or, where there are many, its first choice; at last ``other``."""
+        """The subspace's id; its first choice if there are many; ``other`` beyond the limit."""
         if trial.subspace not in self._names:
             self._names[trial.subspace] = self._new_name(history, trial)
         return self._names[trial.subspace]
@@ -171,7 +173,7 @@ class SubspaceLabels:
 
 
 def subspace_samples(history: View, label: SubspaceLabels) -> Iterator[Sample]:
-    """Trials and the best value of each subspace that has some."""
+    """Number of trials and best value, by subspace."""
     counts: dict[str, int] = {}
     best: dict[str, float] = {}
     for trial in history.trials:

@@ -1,8 +1,8 @@
-"""A sweep comes in; the names under which Ray's dashboard shows it go out.
+"""Names of a sweep's actors and tasks in Ray's dashboard.
 
-What Ray's public interface allows, measured with Ray 2.60 (``cluster/README.md`` has the table):
-the class name of an actor and its ``repr`` as it is when the actor starts. Neither of them, nor
-the title of the process, can be changed later, so a reused actor does not follow its trial.
+Ray's public interface allows (measured with Ray 2.60; ``cluster/README.md`` has the table): the
+class name of an actor, and its ``repr`` when it starts. Neither of them, nor the process title, can
+be changed later, so a reused actor keeps the name of its first trial.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ def named_trainable(
     trainer: str,
     resources: Mapping[str, float],
 ) -> type[tune.Trainable]:
-    """A function as the class of the actors that run trials.
+    """Make a trainable class, for the actors that run trials, of a function.
 
     Args:
         function: of a config.
-        sweep: becomes the class of the actors.
-        trainer: becomes their label; Ray calls their tasks ``trainer.train``.
+        sweep: class name of the actors.
+        trainer: label of the actors; Ray shows their tasks as ``trainer.train``.
         resources: of one trial, by name.
     """
     needs = {name: amount for name, amount in resources.items() if amount}
@@ -38,5 +38,5 @@ def named_trainable(
 
 
 def named_actor(kind: type, sweep: str, name: str) -> type:
-    """A class of actors that shows as the sweep, its tasks as ``name.method``."""
+    """Actor class that is shown under the sweep's name, with tasks ``name.method``."""
     return type(sweep or kind.__name__, (kind,), {"__repr__": lambda self: name})

@@ -1,4 +1,4 @@
-"""The nodes of a cluster come in; what each can hold, and which differs from the driver, go out."""
+"""Nodes of a cluster, and a check that their versions match the driver's."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ANSWER_S = 60.0
 
 
 def versions() -> dict[str, str]:
-    """Versions that must be the same on every node."""
+    """Versions that must be equal on all nodes."""
     return {
         "python": platform.python_version(),
         **{name: metadata.version(name) for name in PACKAGES},
@@ -26,7 +26,7 @@ def versions() -> dict[str, str]:
 
 
 def differences(found: Mapping[str, str], expected: Mapping[str, str]) -> str:
-    """What differs, in words; empty if nothing does. Of Python the first two numbers count."""
+    """Version differences as text; empty if none. Only Python's major and minor version count."""
     return ", ".join(
         f"{name} {found.get(name, 'missing')} instead of {version}"
         for name, version in expected.items()
@@ -39,14 +39,15 @@ def _release(name: str, version: str) -> str:
 
 
 def alive_nodes() -> list[dict[str, Any]]:
-    """The living nodes, as Ray describes them."""
+    """The alive nodes, as described by Ray."""
     return [node for node in ray.nodes() if node["Alive"]]
 
 
 class NodeCheck:
-    """Compares the versions on each node with the driver's, once per node.
+    """Compares each node's versions with the driver's, once per node.
 
-    A task of its own asks the node; nodes that join later are asked as they are seen.
+    A Ray task on the node returns its versions. Nodes that join later are
+    checked when they are seen.
     """
 
     def __init__(self) -> None:
@@ -55,11 +56,11 @@ class NodeCheck:
         self._known = {ray.get_runtime_context().get_node_id()}
 
     def look(self, nodes: list[dict[str, Any]], timeout_s: float = 0.0) -> str:
-        """Ask nodes that are new, and say what is wrong with those that have answered.
+        """Start checks of new nodes, and collect those that have finished.
 
         Args:
-            nodes: those alive now.
-            timeout_s: how long to wait for the answers.
+            nodes: the alive nodes.
+            timeout_s: time to wait for answers.
 
         Returns:
             The first difference found, with the node's name; empty if there is none.
@@ -120,6 +121,6 @@ def _name(node: Mapping[str, Any]) -> str:
 
 
 def _is_gone(error: Exception) -> bool:
-    """Whether the node left before it could answer, which is nobody's mistake."""
+    """Whether the node left before it could answer, which is no error."""
     kinds = ("NodeDiedError", "TaskUnschedulableError", "WorkerCrashedError")
     return type(error).__name__ in kinds or ("node" in str(error) and "died" in str(error))

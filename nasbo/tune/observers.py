@@ -1,4 +1,4 @@
-"""Observers of a running sweep, called from a thread of their own; their errors stay there."""
+"""Observers of a running sweep, called from a background thread that isolates their errors."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from nasbo.history import History, View
 logger = logging.getLogger(__name__)
 PERIOD_S = 0.5
 MAX_SHARE = 0.1
-"""Observers take no more of the driver's time than this: a long history takes longer to read."""
+"""Maximum share of the driver's time for observers: a long history takes longer to read."""
 Observer = Callable[[View, str], Any]
 
 
 @dataclass(frozen=True)
 class Observers:
-    """Who watches a run.
+    """Observers of a run.
 
     Attributes:
-        observers: called with a snapshot of the history and a note, about twice a second.
-        tell: called with words to be printed once, such as where Ray's dashboard is.
+        observers: called about twice a second with a snapshot of the history and a note.
+        tell: called once with text to print, such as the dashboard's address.
         report_url: of the live report, for Ray's list of jobs.
     """
 
@@ -34,14 +34,14 @@ class Observers:
 
 
 class ObserverThread:
-    """Calls observers from a thread of its own, as the main thread belongs to Tune.
+    """Calls observers from a background thread, as the main thread belongs to Tune.
 
-    An observer that raises is logged once and called again the next time.
+    An observer that raises is logged once and called again next time.
 
     Args:
         history: of the search.
-        note: tells what matters just now.
-        observers: who is called.
+        note: returns a short note on the present state.
+        observers: functions to call.
     """
 
     def __init__(

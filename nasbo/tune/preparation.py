@@ -1,4 +1,4 @@
-"""A trainer comes in; its data are made ready on this node, once, however many workers ask."""
+"""Preparation of a trainer's data, once per node."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _PREPARED: set[str] = set()
 
 
 class PreparationError(RuntimeError):
-    """The data of a trainer could not be made ready on a node: no fault of the config."""
+    """A trainer's data could not be prepared on a node: not the config's fault."""
 
     cause = DATA
 
 
 def prepare_node(trainer: Trainer, options: Mapping[str, Any]) -> None:
-    """Call the trainer's ``prepare``, if it has one, before the first trial of this process.
+    """Call the trainer's ``prepare``, if any, before the first trial of this process.
 
-    The first worker of a node does the work while the others wait for the lock; they then find it
-    done, as ``prepare`` must be quick where everything is there.
+    The first worker of a node does the work while the others wait for a file lock. They then call
+    it again, as ``prepare`` must be quick if everything exists.
 
     Raises:
         PreparationError: whatever ``prepare`` raised, with this node's name.
@@ -48,7 +48,7 @@ def _node_lock(name: str) -> Iterator[None]:
     file = Path(tempfile.gettempdir()) / f"nasbo-{os.getuid()}-{safe}.lock"
     handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)  # ends with the process, whatever becomes of it
+        fcntl.flock(handle, fcntl.LOCK_EX)  # released when the process ends, even if it is killed
         yield
     finally:
         os.close(handle)

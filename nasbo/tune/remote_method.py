@@ -1,4 +1,4 @@
-"""A method in a Ray actor, so that Tune's event loop never waits for a fit."""
+"""Method in a Ray actor, so that Tune's event loop never waits for a fit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PATIENCE_S = 2.0
 
 @dataclass(frozen=True)
 class MethodRecipe:
-    """All that is needed to build the method in another process."""
+    """Everything needed to build the method in another process."""
 
     space: Space
     mode: Mode
@@ -39,7 +39,7 @@ class MethodRecipe:
 
 
 class MethodActor:
-    """The method with its own copy of the history; lives in a Ray actor."""
+    """Actor that holds the method and its own copy of the history."""
 
     def __init__(self, recipe: MethodRecipe) -> None:
         self.history = History(recipe.space, recipe.mode)
@@ -47,7 +47,7 @@ class MethodActor:
         self.method.limits = recipe.limits
 
     def suggest(self, events: Sequence[Event], n: int) -> tuple[list[Suggestion], float]:
-        """Take in what happened since the last call, then decide on ``n`` configs."""
+        """Apply the events since the last call, then decide on ``n`` configs."""
         for item in events:
             self.history.apply(item)
         begin = time.perf_counter()
@@ -55,9 +55,9 @@ class MethodActor:
 
 
 class RemoteMethod:
-    """The driver's handle of the actor; an actor that is lost is started again.
+    """The driver's handle of the actor; a lost actor is restarted.
 
-    The actor reserves no CPU, so that no slot is lost to it, and stays on the driver's node.
+    The actor reserves no CPU, so it takes no slot, and runs on the driver's node.
     """
 
     def __init__(self, recipe: MethodRecipe) -> None:
@@ -73,7 +73,7 @@ class RemoteMethod:
         return self._answer is not None
 
     def ask(self, events: list[Event], n: int) -> None:
-        """Begin to decide on ``n`` configs after all of ``events`` (the whole journal so far)."""
+        """Start deciding on ``n`` configs after ``events`` (the whole journal so far)."""
         if self._actor is None:
             self._actor, self._sent = _start(self.recipe), 0
         self._question = (events, n)
@@ -81,10 +81,10 @@ class RemoteMethod:
         self._sent = len(events)
 
     def answer(self, timeout_s: float = 0.0) -> tuple[list[Suggestion], float] | None:
-        """The decision if it is there, or comes within ``timeout_s``; else ``None``.
+        """The decision, if it is ready within ``timeout_s``; else ``None``.
 
         Raises:
-            ray.exceptions.RayError: the actor was lost ``MAX_LOSSES`` times in a row.
+            RuntimeError: the actor was lost ``MAX_LOSSES`` times in a row.
         """
         if self._answer is None or not ray.wait([self._answer], timeout=timeout_s)[0]:
             return None
@@ -113,11 +113,11 @@ class RemoteMethod:
 
 
 class RemoteDecider:
-    """Asks a method in a Ray actor; random configs where that is lost for good.
+    """Decider with a method in a Ray actor; random configs if that is lost for good.
 
     Args:
-        recipe: of the method; asked for when the actor is needed.
-        fallback: suggestions for a number of configs and a reason.
+        recipe: returns the method's recipe when the actor is needed.
+        fallback: returns suggestions for a number of configs and a reason.
     """
 
     def __init__(
@@ -134,14 +134,14 @@ class RemoteDecider:
         return self._remote is not None and self._remote.is_busy
 
     def begin(self, search: Search, n: int) -> None:
-        """Begin to decide on ``n`` configs."""
+        """Start deciding on ``n`` configs."""
         self._remote, self._n = self._remote or RemoteMethod(self._recipe()), n
         self._remote.ask(list(search.events), n)
 
     def fetch(self, is_idle: bool) -> tuple[list[Suggestion], float] | None:
         """The decision, if it is ready.
 
-        With nothing running there is nobody to keep waiting, and Tune would sleep for a second.
+        If nothing runs, wait for it: otherwise Tune would sleep for a second.
         """
         assert self._remote is not None
         try:

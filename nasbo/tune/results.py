@@ -1,4 +1,4 @@
-"""A result of Tune comes in; the step, the number and the metrics that nasbo needs go out."""
+"""Parsing of Tune's result dictionaries: step, value and metrics."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TUNE_KEYS = (
 
 
 def own_metrics(result: Mapping[str, Any]) -> dict[str, Any]:
-    """What the trainer itself reported, without the step, Tune's own entries and the config."""
+    """The trainer's own metrics, without the step, Tune's entries and the config."""
     return {
         key: value
         for key, value in result.items()
@@ -36,12 +36,12 @@ def own_metrics(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def step_of(result: Mapping[str, Any]) -> int:
-    """How far the trial is: its session says so, else how often it has reported."""
+    """The step that the session reported, else the number of reports."""
     return int(result.get(STEP) or result.get("training_iteration") or 0)
 
 
 def finite_number(value: Any) -> float | None:
-    """A finite number, or ``None``."""
+    """The value as a finite float, or ``None``."""
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):

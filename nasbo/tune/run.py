@@ -1,8 +1,7 @@
-"""A sweep's folder comes in; its trials run on Ray until the budget is used, and can be resumed.
+"""Runner of a sweep on Ray Tune, which also resumes it.
 
-Every start is a fresh Tuner that replays the journal: finished trials are data, unfinished ones
-are run again first, under their own number, from their own checkpoint. Nothing depends on Tune's
-own snapshots.
+Every start is a new Tuner that replays the journal: finished trials are data; unfinished ones run
+first, under their own number and from their own checkpoint. Tune's snapshots are not used.
 """
 
 from __future__ import annotations
@@ -46,8 +45,7 @@ class Outcome:
     """How a run ended.
 
     ``finished`` (the budget is used), ``stopped`` (by a limit of its own), ``interrupted`` (by a
-    signal), ``failed`` (too many failures one after the other) or ``lost`` (Ray or the disk went
-    away).
+    signal), ``failed`` (too many failures in a row) or ``lost`` (Ray or the disk is gone).
     """
 
     state: str
@@ -56,7 +54,7 @@ class Outcome:
 
 
 class _Errors(tune.Callback):
-    """Brings the reason of an error to the searcher, which Tune tells only that there was one."""
+    """Passes the text of an error to the searcher, which Tune only tells that there was one."""
 
     def __init__(self, searcher: SweepSearch) -> None:
         self.searcher = searcher
@@ -70,7 +68,7 @@ class _Errors(tune.Callback):
 
 
 class _Limits(Stopper):
-    """Ends the run, with its trials still open, when the searcher or the clock says so."""
+    """Ends the run, with trials still open, at the time limit or when the searcher wants it."""
 
     def __init__(self, searcher: SweepSearch, time_limit_s: float | None) -> None:
         self.searcher = searcher
@@ -102,9 +100,9 @@ def run_sweep(
         folder: the sweep's folder, made by ``create_folder``.
         sweep: its settings.
         space: its space.
-        n_trials: a new total of trials.
-        observers: who watches.
-        stopping: how far trials are trained.
+        n_trials: a new total number of trials.
+        observers: observers of the run.
+        stopping: rule for how far trials are trained.
 
     Raises:
         SweepError: the trainer, the cluster or the folder cannot be used.
@@ -118,7 +116,7 @@ def run_sweep(
         if searcher.search.history.n_suggested == 0:
             _warm_start(searcher.search, sweep)
         metadata = job_metadata(folder, sweep, observers.report_url)
-        # Ray brings a handler of its own for SIGTERM when it connects: ours goes on top of it.
+        # Ray installs its own SIGTERM handler when it connects: install ours again.
         with (
             _terminate_as_interrupt(),
             connect(sweep, metadata) as words,
@@ -136,7 +134,7 @@ def run_sweep(
 
 
 def _fit(searcher: SweepSearch, sweep: Sweep, folder: Path, trainer: Trainer) -> None:
-    """One Tuner from beginning to end, in the main thread so that Ctrl-C reaches it."""
+    """Run one Tuner, in the main thread so that Ctrl-C reaches it."""
     location = location_of(folder)
     task = TrialTask(
         folder=str(folder.resolve()),
@@ -184,7 +182,7 @@ def _fit(searcher: SweepSearch, sweep: Sweep, folder: Path, trainer: Trainer) ->
 
 
 def _is_metric_late(sweep: Sweep, trainer: Trainer) -> bool:
-    """Whether the metric is a finalist's, which may come in the last report only."""
+    """Whether the metric is that of final trainings, which may come only with the last report."""
     if trainer.final_metric is None or sweep.metric in (None, trainer.metric):
         return False
     return sweep.metric == trainer.final_metric(sweep.trainer_options)
@@ -193,7 +191,7 @@ def _is_metric_late(sweep: Sweep, trainer: Trainer) -> bool:
 def _watched(
     searcher: SweepSearch, sweep: Sweep, folder: Path, observers: Observers
 ) -> ObserverThread:
-    """The observers, and the metrics for Prometheus."""
+    """The thread of the observers and the Prometheus metrics."""
     metrics = SweepMetrics(sweep_name(folder), sweep, searcher.slots)
     return ObserverThread(searcher.search.history, searcher.note, (*observers.observers, metrics))
 
@@ -210,7 +208,7 @@ def _outcome(searcher: SweepSearch) -> Outcome:
 
 
 def _warm_start(search: Search, sweep: Sweep) -> None:
-    """Take in the finished trials of another sweep that belong to this space."""
+    """Observe the finished trials of another sweep that fit this space."""
     start = read_past(sweep, search.space)
     start.require_results()
     if start.past is None:
@@ -218,12 +216,12 @@ def _warm_start(search: Search, sweep: Sweep) -> None:
     if start.past.digest not in {past.digest for past in search.history.past}:
         search.record(start.past)
     for config, value in start.results:
-        if not search.is_known(config):  # a start before may have broken off
+        if not search.is_known(config):  # an earlier start may have been interrupted
             search.observe(config, value, start.past.name, start.is_comparable)
 
 
 class _terminate_as_interrupt:  # noqa: N801
-    """SIGTERM ends a run as Ctrl-C does; Tune itself would abort."""
+    """Makes SIGTERM end a run as Ctrl-C does; Tune itself would abort."""
 
     def __enter__(self) -> None:
         self._is_main = threading.current_thread() is threading.main_thread()
@@ -235,7 +233,7 @@ class _terminate_as_interrupt:  # noqa: N801
             signal.signal(signal.SIGTERM, self._before)
 
     def _interrupt(self, number: int, frame: object) -> None:
-        """Tell Tune to stop, which it does on SIGUSR1; before it listens, stop here."""
+        """Send SIGUSR1, on which Tune stops; before Tune handles it, raise KeyboardInterrupt."""
         if not callable(signal.getsignal(signal.SIGUSR1)):
             raise KeyboardInterrupt
         os.kill(os.getpid(), signal.SIGUSR1)

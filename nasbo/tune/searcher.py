@@ -1,4 +1,4 @@
-"""The Ray Tune searcher: Tune asks for configs and tells results; the method thinks elsewhere."""
+"""Ray Tune searcher; the method runs in another process."""
 
 from __future__ import annotations
 
@@ -31,27 +31,27 @@ Limits = Callable[[Config], bool] | None
 class NasboSearch(Searcher):
     """A searcher for ``tune.Tuner`` over a conditional space.
 
-    A round is decided as a whole in another process, so that Tune's event loop never waits for a
-    fit; ``suggest`` answers ``None`` until configs are ready. A trial that a Tune scheduler stops
-    early is recorded as ``stopped``, and the surrogate sees the value that it had by then.
+    A whole round is decided in another process, so that Tune's event loop never waits for a fit;
+    ``suggest`` returns ``None`` until configs are ready. A trial that a Tune scheduler stops early
+    is recorded as ``stopped``, and the surrogate sees its last value.
 
     Args:
         space: a ``Space``, the path of a space file, the name of a shipped one, or a dict.
-        metric: the result to optimise. Tune hands that of ``TuneConfig`` over only where there is a
-            ``param_space``; without any, it is what the trainable returns.
+        metric: the result to optimise. Tune passes the one of ``TuneConfig`` only with a
+            ``param_space``. Without any, it is the trainable's return value.
         mode: ``"min"`` or ``"max"``.
         points_to_evaluate: configs to run first; they count towards the design.
         evaluated_rewards: their values, if they are known: then none of them is run.
         method: a name from ``nasbo.METHODS``.
-        method_options: of the method.
+        method_options: options of the method.
         seed: the same seed and the same results give the same configs (``schedule="round"``).
         schedule: ``"round"`` or ``"async"``.
         batch: configs per round; default one per subspace.
-        share: part of a round that must have ended before the next opens.
-        deadline_s: seconds after which the next round opens anyhow.
-        gpus: for the surrogate.
-        threads: for the surrogate.
-        limits: whether a config may be suggested at all; it is called in another process, too.
+        share: fraction of a round that must have ended before the next round opens.
+        deadline_s: seconds after which the next round opens in any case.
+        gpus: number of GPUs for the surrogate.
+        threads: number of CPU threads for the surrogate.
+        limits: whether a config may be suggested; also called in another process.
         rungs: steps at which trials pause and are compared, the last one a full training, or
             ``Rungs``. Each config then comes with ``config["nasbo"]``: the trial's number
             ``trial``, the step ``until`` at which the trainable is to return (``None`` for a full
@@ -116,7 +116,7 @@ class NasboSearch(Searcher):
         self.driver = Driver(search, self.schedule, decider)
 
     def _replay(self, events: Sequence[Event]) -> None:
-        """Begin again with what an earlier search knows, whose mode nobody had named."""
+        """Start again from the events of an earlier search, now that the mode is known."""
         first = events[0]
         assert isinstance(first, Settings)
         (goal,) = first.objectives
@@ -142,7 +142,7 @@ class NasboSearch(Searcher):
     def set_search_properties(
         self, metric: str | None, mode: str | None, config: dict[str, Any], **spec: Any
     ) -> bool:
-        """Take metric and mode from ``TuneConfig`` where the searcher was not given its own."""
+        """Take metric and mode from ``TuneConfig`` if the searcher was not given its own."""
         if metric and self._metric not in (None, metric):
             return False
         if mode and self._mode not in (None, mode):
@@ -154,12 +154,12 @@ class NasboSearch(Searcher):
         return True
 
     def set_max_concurrency(self, max_concurrent: int) -> bool:
-        """Own the limit: the searcher sees the results of a round as they come."""
+        """Enforce the limit here: the searcher must see the results of a round as they come."""
         self._limit = max_concurrent
         return True
 
     def suggest(self, trial_id: str) -> Any:
-        """A config, ``None`` while there is none, or ``FINISHED``."""
+        """A config, ``None`` if there is none yet, or ``FINISHED``."""
         try:
             return self._suggest(trial_id)
         except JournalError as error:
@@ -170,7 +170,7 @@ class NasboSearch(Searcher):
             return None
 
     def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
-        """Note the progress of a running trial."""
+        """Record the progress of a running trial."""
         self._steps[trial_id] = step_of(result)
         self._guard(self._report, trial_id, result)
 
@@ -184,7 +184,7 @@ class NasboSearch(Searcher):
     def on_trial_complete(
         self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False
     ) -> None:
-        """Note how a trial ended, by its cause."""
+        """Record how a trial ended, with its cause."""
         self._guard(self._complete, trial_id, result, error)
 
     def add_evaluated_point(
@@ -195,7 +195,7 @@ class NasboSearch(Searcher):
         pruned: bool = False,
         intermediate_values: list[float] | None = None,
     ) -> None:
-        """Take in a result from elsewhere; failed and pruned ones teach nothing here."""
+        """Observe a result from elsewhere; failed and pruned ones are ignored."""
         if not error and not pruned:
             self.search.observe(parameters, value)
 
@@ -209,7 +209,7 @@ class NasboSearch(Searcher):
         partial.replace(checkpoint_path)
 
     def restore(self, checkpoint_path: str) -> None:
-        """Read what ``save`` wrote; the metric and the mode, too, where there are none yet.
+        """Restore what ``save`` wrote, including metric and mode if they are not set.
 
         Raises:
             NasboError: the saved search has another metric, mode, space, method or seed.
@@ -238,7 +238,7 @@ class NasboSearch(Searcher):
         self._replay(events)
 
     def close(self) -> None:
-        """End the process that holds the method."""
+        """End the process of the method."""
         self._decider.close()
 
     # How it is done
@@ -272,7 +272,7 @@ class NasboSearch(Searcher):
         return random_suggestions(self.search, self._seed, self._limits, n, reason)
 
     def _guard(self, call: Any, *arguments: Any) -> None:
-        """Nothing may be raised into Tune: it would end the run and kill every trial."""
+        """Call and log exceptions: an exception in Tune would end the run and kill every trial."""
         try:
             call(*arguments)
         except JournalError as error:
@@ -291,7 +291,7 @@ class NasboSearch(Searcher):
         if number is None:
             return
         curve = self.search.history.run(number).curve
-        if result is None and curve and not error:  # a scheduler stopped it while Tune paused it
+        if result is None and curve and not error:  # a scheduler stopped it while paused
             step, last = curve[-1]
             self.driver.on_end(number, last, error="stopped", step=step)
             return
@@ -304,7 +304,7 @@ class NasboSearch(Searcher):
     def _ending(
         self, result: dict[str, Any] | None, error: bool, last_seen: int
     ) -> tuple[float | None, str | None]:
-        """Value and cause: an ending on a result not seen before is a scheduler's doing."""
+        """Value and cause. An ending with a result not seen before comes from a scheduler."""
         if error:
             return None, "crashed"
         raw = (result or {}).get(self._metric or _DEFAULT_METRIC)
@@ -317,7 +317,9 @@ class NasboSearch(Searcher):
         return value, "stopped" if was_stopped else None
 
     def _check_metric(self, result: dict[str, Any]) -> None:
-        """Results without a word on which of them counts: nothing can be learned, so it ends."""
+        """Without a metric, results with several values are an error:
+        log it and stop suggesting.
+        """
         given = own_metrics(result)
         if self._metric is not None or not given or self._lacks_metric:
             return
@@ -332,7 +334,7 @@ class NasboSearch(Searcher):
 def random_suggestions(
     search: Search, seed: int, limits: Limits, n: int, reason: str
 ) -> list[Suggestion]:
-    """Random configs in place of a method that is lost, with the reason."""
+    """Random configs in place of a lost method, with the reason."""
     method = RandomSearch(search.space, seed)
     method.limits = limits
     drawn = method.suggest(search.history, n)

@@ -1,4 +1,4 @@
-"""A working folder comes in; what Ray needs to bring its code to every node goes out."""
+"""Shipping of a working folder to all nodes, as a Ray runtime environment."""
 
 from __future__ import annotations
 
@@ -18,16 +18,18 @@ EXCLUDES = (
     ".ruff_cache/",
     "/runs/",
 )
-"""Never needed by a trainer, and large: in the patterns of .gitignore, which Ray reads as well."""
+"""Large and never needed by a trainer; .gitignore patterns, which Ray also reads."""
 
 
 def runtime_env(folder: Path) -> dict[str, Any]:
-    """The runtime environment that ships a folder; it is the working directory of each worker."""
+    """Runtime environment that ships a folder and makes it each worker's working directory."""
     return {"working_dir": str(folder), "excludes": list(EXCLUDES)}
 
 
 def is_local_code(trainer: str, folder: str | Path) -> bool:
-    """Whether a trainer, ``module:function``, lies in the folder and not among the packages."""
+    """Whether a trainer, ``module:function``, is code in the folder and
+    not an installed package.
+    """
     paths = _paths(trainer.partition(":")[0])
     if not paths:
         return True
@@ -36,7 +38,7 @@ def is_local_code(trainer: str, folder: str | Path) -> bool:
 
 
 def _paths(module: str) -> list[Path]:
-    """Where the package of a module lies; nowhere if it cannot be found here."""
+    """Locations of a module's package; empty if it cannot be found here."""
     if is_shipped_module(module):
         return [ROOT / module.partition(".")[0]]
     spec = importlib.util.find_spec(module.partition(".")[0])

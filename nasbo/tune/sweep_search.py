@@ -1,4 +1,4 @@
-"""The searcher of a sweep: Tune's calls and Ray's errors, translated for the driver."""
+"""Searcher of a sweep: translates Tune's calls and Ray's errors for the driver."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ from nasbo.tune.verdicts import Board
 logger = logging.getLogger(__name__)
 MAX_LOSSES_IN_A_ROW = 50
 MAX_SILENT = 3
-"""So many trials without any result, and none with one, end a sweep."""
+"""Number of trials without any result after which a sweep ends if no trial has had one."""
 
 
 class SweepSearch(Searcher):
-    """Holds the driver of a sweep, and ends the sweep where it cannot go on.
+    """Holds the driver of a sweep, and ends the sweep if it cannot continue.
 
     Attributes:
-        reason: why the run is to end although there is more to do; "" as long as it goes on.
-        state: what that makes of the run: ``stopped``, ``failed`` or ``lost``.
-        error: of a journal that cannot be written.
+        reason: why the run is to end before the budget is used; "" while it continues.
+        state: resulting state of the run: ``stopped``, ``failed`` or ``lost``.
+        error: error of a journal that cannot be written.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class SweepSearch(Searcher):
         return is_refused
 
     def _cost(self, trial: Trial) -> float:
-        """Floating-point operations, where the trainer's ``summary`` has them."""
+        """Floating-point operations, if the trainer's ``summary`` has them."""
         try:
             options = self._sweep.trainer_options
             return float(self._trainer.describe(trial.config, options).get("flops", 0.0))
@@ -139,16 +139,16 @@ class SweepSearch(Searcher):
         return random_suggestions(self.search, self._sweep.seed, self._limits, n, reason)
 
     def extend(self, n_trials: int) -> None:
-        """Set a new total of trials."""
+        """Set a new total number of trials."""
         self.search.record(Budget(trials=n_trials))
         self.driver.schedule = replace(self.driver.schedule, budget=n_trials)
 
     def slots(self) -> int:
-        """How many trials can run at once."""
+        """Number of trials that can run at once."""
         return self._capacity.slots()
 
     def note(self) -> str:
-        """What a person who watches should know just now."""
+        """A note for observers on the present state."""
         if self.slots() == 0:
             return "waiting for the cluster: no node has room for a trial"
         return "the method is deciding" if self.driver.is_deciding else ""
@@ -156,11 +156,11 @@ class SweepSearch(Searcher):
     # What Tune calls
 
     def set_max_concurrency(self, max_concurrent: int) -> bool:
-        """Own the limit: the searcher sees the results of a round as they come."""
+        """Enforce the limit here: the searcher must see the results of a round as they come."""
         return True
 
     def suggest(self, trial_id: str) -> Any:
-        """A run's number and config, ``None`` while there is none, or ``FINISHED``."""
+        """A run's number and config, ``None`` if there is none yet, or ``FINISHED``."""
         if self.should_end():
             return self.FINISHED
         try:
@@ -185,14 +185,14 @@ class SweepSearch(Searcher):
         }
 
     def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
-        """Note the progress of a running trial."""
+        """Record the progress of a running trial."""
         self._losses_in_a_row = 0
         self._guard(self._report, trial_id, result)
 
     def on_trial_complete(
         self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False
     ) -> None:
-        """Note how a trial ended; of an error ``on_error`` says more."""
+        """Record how a trial ended; errors are handled by ``on_error``."""
         if not error:
             self._guard(self._complete, trial_id, result or {})
 
@@ -201,24 +201,24 @@ class SweepSearch(Searcher):
         self._guard(self._break_off, trial_id, error_text)
 
     def save(self, checkpoint_path: str) -> None:
-        """The journal is all that is needed: a sweep never comes back from Tune's snapshots."""
+        """Write a stub: the journal is all that is needed, and Tune's snapshots are never used."""
         Path(checkpoint_path).write_text(json.dumps({"folder": str(self._folder)}))
 
     def restore(self, checkpoint_path: str) -> None:
-        """See ``save``."""
+        """Nothing to restore; see ``save``."""
 
     def __getstate__(self) -> dict[str, Any]:
-        """What Tune pickles beside its own state."""
+        """State that Tune pickles with its own."""
         return {"_metric": self._metric, "_mode": self._mode}
 
     def open_board(self) -> Board | None:
-        """The way to tell running trials verdicts, where the stopping rule has any."""
+        """Open the board for verdicts to running trials, if the stopping rule gives any."""
         if self._stopping.verdict is not None:
             self._board = Board(sweep_name(self._folder))
         return self._board
 
     def close(self) -> None:
-        """End the processes that hold the method and the verdicts."""
+        """End the processes of the method and the board."""
         self._decider.close()
         if self._board is not None:
             self._board.close()
@@ -227,8 +227,8 @@ class SweepSearch(Searcher):
     # What follows
 
     def _guard(self, call: Any, *arguments: Any) -> None:
-        """Nothing may be raised into Tune: it would end the run and kill every trial."""
-        if self.error is not None:  # what the journal did not take is done again after a resume
+        """Call and log exceptions: an exception in Tune would end the run and kill every trial."""
+        if self.error is not None:  # what the journal missed is done again after a resume
             return
         try:
             call(*arguments)
@@ -243,7 +243,7 @@ class SweepSearch(Searcher):
 
     def _report(self, trial_id: str, result: dict[str, Any]) -> None:
         number = self._trials.get(trial_id)
-        if number is None or result.get(CAUSE) in OBEYED.values():  # its last report once more
+        if number is None or result.get(CAUSE) in OBEYED.values():  # a repeated report
             return
         value = finite_number(result.get(VALUE))
         verdict = self.driver.on_report(number, step_of(result), value, own_metrics(result))
@@ -255,7 +255,7 @@ class SweepSearch(Searcher):
         if number is None:
             return
         if self.should_end() and not result.get("done"):
-            self.driver.leave_open(number)  # ended by us: it is resumed
+            self.driver.leave_open(number)  # stopped by the sweep: a resume continues it
             return
         cause, message = str(result.get(CAUSE) or ""), str(result.get(MESSAGE) or "")
         if cause == DATA:
@@ -277,7 +277,7 @@ class SweepSearch(Searcher):
             self.driver.on_end(number, value, metrics=own_metrics(result), step=step_of(result))
 
     def _end(self, number: int, cause: str, message: str, result: dict[str, Any]) -> None:
-        if is_storage_error(message):  # stays open: it is run again when the disk is well
+        if is_storage_error(message):  # stays open: run again when the disk works
             self._leave_open(number, f"{self._folder} cannot be written: {message}", "lost")
             return
         value = finite_number(result.get(VALUE))
@@ -285,7 +285,7 @@ class SweepSearch(Searcher):
         self.driver.on_end(number, value, error=cause, metrics=metrics, message=message, step=step)
 
     def _leave_open(self, number: int, reason: str, state: str) -> None:
-        """End the sweep for a reason outside of its configs; a resume runs the trial again."""
+        """End the sweep for a reason unrelated to its configs; a resume runs the trial again."""
         self.driver.leave_open(number)
         self.state, self.reason = state, reason
 
@@ -295,14 +295,16 @@ class SweepSearch(Searcher):
             return
         cause = cause_of_loss(error_text, self._fetch_traces(number))
         if cause == "timeout" and (location := location_of(self._folder)) is not None:
-            with suppress(OSError):  # the next attempt removes it, too
+            with suppress(OSError):  # the next attempt also removes it
                 location.delete(f"{trial_name(number)}/{TIMEOUT_FILE}")
         self._losses_in_a_row = self._losses_in_a_row + 1 if cause == "lost" else 0
         message = error_text.strip().splitlines()[-1][:500] if error_text.strip() else ""
         self._end(number, cause, message, {})
 
     def _fetch_traces(self, number: int) -> Path:
-        """The trial's folder, with what it left behind as far as the bucket can be reached."""
+        """The trial's folder, with the files that explain its death, fetched
+        from the bucket if possible.
+        """
         folder = trial_folder(self._folder, number)
         location = location_of(self._folder)
         if location is None:
@@ -344,9 +346,9 @@ class SweepSearch(Searcher):
         return history.score(best.expected) >= history.score(target)
 
     def _lacks_values(self, result: dict[str, Any]) -> bool:
-        """Whether trials end without the metric and none ever had it: not the config's fault.
+        """Whether trials end without the metric and none has ever had it: not the config's fault.
 
-        Results under other names show that at once; a trainer may return nothing a few times.
+        Results under other names show that at once. A trainer may return nothing a few times.
         """
         trials = self.search.history.trials
         if any(trial.curve or trial.value is not None for trial in trials):

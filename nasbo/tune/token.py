@@ -1,4 +1,4 @@
-"""What keeps strangers out of Ray: the token's file, and the loopback for a Ray of one's own."""
+"""Access control of Ray: its token file, and loopback binding of a local Ray."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ LOOPBACK_VARIABLE = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 
 
 def token_file() -> Path:
-    """Where Ray looks for the token of this user."""
+    """Where Ray looks for this user's token."""
     return Path(os.environ.get("RAY_AUTH_TOKEN_PATH") or Path.home() / ".ray" / "auth_token")
 
 
 def protect_token() -> None:
-    """Ray writes its token readable for everybody."""
+    """Restrict the token file to its owner: Ray writes it world-readable."""
     token = token_file()
     if token.is_file() and token.stat().st_uid == os.getuid():
         token.chmod(0o600)
 
 
 def require_token() -> None:
-    """Have a Ray that is started now ask for the token, and make one where there is none.
+    """Make a Ray that is started now require the token, and create one if there is none.
 
-    A user's own ``RAY_AUTH_MODE`` is left as it is. Not every Ray asks for one by default.
+    A ``RAY_AUTH_MODE`` set by the user is kept. Not every Ray version requires a token by default.
     """
     if os.environ.setdefault(MODE_VARIABLE, "token").lower() != "token":
         return
@@ -41,12 +41,12 @@ def require_token() -> None:
 
 
 def has_token() -> bool:
-    """Whether this user has a token at hand."""
+    """Whether this user has a token."""
     return bool(os.environ.get("RAY_AUTH_TOKEN")) or token_file().is_file()
 
 
 def use_token() -> None:
-    """Speak with the token of this user, if there is one: Ray's clients do not by themselves."""
+    """Authenticate with this user's token, if any; Ray's clients do not do so by default."""
     if has_token():
         os.environ.setdefault(MODE_VARIABLE, "token")
         protect_token()
@@ -54,14 +54,14 @@ def use_token() -> None:
 
 
 def read_variables() -> None:
-    """Have Ray read again what it read when it was imported."""
+    """Make Ray reread the variables that it read on import."""
     config: Any = getattr(ray._raylet, "Config", None)  # what Ray's own start does
     if config is not None:
         config.initialize("")
 
 
 def _make_token(file: Path) -> None:
-    """Write a token that nobody else can read, unless there is one; whole, or not at all."""
+    """Atomically write a token that only its owner can read, unless there is one."""
     if file.exists():
         return
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -76,10 +76,10 @@ def _make_token(file: Path) -> None:
 
 @contextmanager
 def on_loopback() -> Iterator[None]:
-    """All servers of a Ray that is started in the block listen on 127.0.0.1 only.
+    """Bind all servers of a Ray that is started in the block to 127.0.0.1.
 
-    Ray does so on Macs, where clusters are not supported; here it must be told that this is none.
-    A user's own setting of that variable is left as it is.
+    Ray does so on Macs, where clusters are not supported. Here the same switch is set explicitly. A
+    user's own setting of that variable is kept.
     """
     if LOOPBACK_VARIABLE in os.environ:
         yield

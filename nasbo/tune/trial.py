@@ -1,4 +1,4 @@
-"""One trial inside a Ray worker: the trainer is called, its reports and its ending go to Tune."""
+"""One trial in a Ray worker: runs the trainer and reports its results and ending to Tune."""
 
 from __future__ import annotations
 
@@ -35,10 +35,12 @@ TIMEOUT_FILE, WORKER_FILE = "timeout.txt", "worker.json"
 
 
 def _home() -> str:
-    """Where the worker started: the shipped working directory, if there is one. Tune leaves it."""
+    """Working directory of the worker at start, from which Tune moves away:
+    the shipped one, if any.
+    """
     try:
         return os.getcwd()
-    except FileNotFoundError:  # a second node of this host has just unpacked it anew
+    except FileNotFoundError:  # a second node of this host has just unpacked it again
         return os.environ["PWD"]
 
 
@@ -47,19 +49,19 @@ VALUE, CAUSE, MESSAGE = "nasbo_value", "nasbo_cause", "nasbo_message"
 GIVEN = "nasbo_given"
 """Names of the results that a trainer gave instead of the metric."""
 OBEYED = {Verdict.PAUSE: "paused", Verdict.STOP: "stopped"}
-"""How a trial ends whose trainer was told not to go on, and returned."""
+"""Causes for trials whose trainer returned after a verdict to pause or stop."""
 
 
 @dataclass(frozen=True)
 class TrialTask:
-    """What all trials of a sweep share.
+    """Data that all trials of a sweep share.
 
     Attributes:
         folder: of the sweep.
-        sweep: its settings; the metric is the trainer's own where the sweep names none.
-        is_metric_late: whether only the last report has the metric.
+        sweep: its settings; the metric is the trainer's own if the sweep names none.
+        is_metric_late: whether only the last report contains the metric.
         url: of the sweep's bucket; "" for none.
-        board: asked after each report; ``None`` saves the asking.
+        board: board that is polled after each report; ``None`` if no verdicts are given.
     """
 
     folder: str
@@ -71,7 +73,7 @@ class TrialTask:
 
 @dataclass(frozen=True)
 class Stretch:
-    """The part of its training that a trial does now: from a step on, until it is to pause."""
+    """The part of its training that a trial does now: the first step, and where it must pause."""
 
     step: int = 0
     until: int | None = None
@@ -81,7 +83,7 @@ WHOLE = Stretch()
 
 
 def _open_files(task: TrialTask, number: int) -> TrialFiles | None:
-    """The trial's files, if the sweep lies on object storage: on a disk of this node meanwhile."""
+    """The trial's files if the sweep is on object storage, with a local scratch folder."""
     if not task.url:
         return None
     key = hashlib.sha256(task.url.encode()).hexdigest()[:12]
@@ -90,12 +92,11 @@ def _open_files(task: TrialTask, number: int) -> TrialFiles | None:
 
 
 class TuneSession:
-    """The session that a trainer is handed inside a Ray worker.
+    """Session for a trainer in a Ray worker.
 
     Attributes:
-        n_out_of_memory: how often this trial has run out of memory so far: a trainer that can
-            takes smaller steps then.
-        until: the step at which the trial is to pause; ``None`` for its end.
+        n_out_of_memory: how often this trial has run out of memory, so that a trainer can use less.
+        until: the step at which the trial is to pause; ``None`` for a training to its end.
     """
 
     def __init__(
@@ -108,7 +109,7 @@ class TuneSession:
         self._files = _open_files(task, number)
         self.folder = self._files.folder if self._files else trial_folder(task.folder, number)
         self.folder.mkdir(parents=True, exist_ok=True)
-        (self.folder / TIMEOUT_FILE).unlink(missing_ok=True)  # of an attempt before
+        (self.folder / TIMEOUT_FILE).unlink(missing_ok=True)  # from an earlier attempt
         self.seed = zlib.crc32(f"{task.sweep.seed}/{number}".encode())
         self.options: Mapping[str, Any] = task.sweep.trainer_options
         self.n_out_of_memory = n_out_of_memory
@@ -120,8 +121,8 @@ class TuneSession:
         self._watchdog = Watchdog(self.folder / TIMEOUT_FILE, timeout_s, store)
 
     def report(self, metrics: dict[str, float], step: int | None = None) -> bool:
-        """Hand the metrics to Tune, with the one that drives the search under its own key."""
-        if self._told is not Verdict.GO_ON:  # whoever reports again has gone on
+        """Report the metrics to Tune, with the optimised value under its own key."""
+        if self._told is not Verdict.GO_ON:  # a trainer that reports again has ignored the verdict
             raise TrainingEnded(f"told to {self._told.value} at step {self.step}")
         self.step = self.step + 1 if step is None else step
         self._tell(self._valued(metrics))
@@ -136,9 +137,9 @@ class TuneSession:
         return self._board.take(tune.get_context().get_trial_id())
 
     def conclude(self, result: Any) -> None:
-        """Hand what the trainer returned to Tune, behind the last files that it wrote.
+        """Report what the trainer returned to Tune, after its last files are stored.
 
-        One that was told not to go on and obeyed has paused or was stopped, unless it diverged.
+        A trainer that obeyed a verdict has paused or was stopped, unless it diverged.
         """
         returned = None if result is None else self._valued(result)
         last = returned or self._last
@@ -154,7 +155,7 @@ class TuneSession:
             self.store()
 
     def _valued(self, result: Any) -> dict[str, Any]:
-        """Results with the value that drives the search."""
+        """Results with the optimised value."""
         if not isinstance(result, Mapping):
             return {VALUE: pick_value(result, None)}
         value = math.nan if self._is_early(result) else pick_value(result, self._metric)
@@ -165,12 +166,12 @@ class TuneSession:
 
     def _tell(self, result: dict[str, Any]) -> None:
         self._last = result
-        with self._watchdog.paused():  # the driver's time is not the trial's
+        with self._watchdog.paused():  # the driver's time does not count
             self.store()
             tune.report({**result, STEP: self.step})
 
     def store(self) -> None:
-        """Bring the folder to the bucket, if that is where it belongs."""
+        """Upload the folder to the bucket, if the sweep has one."""
         if self._files is not None:
             try:
                 self._files.store()
@@ -178,7 +179,7 @@ class TuneSession:
                 raise BucketError(f"the trial's files cannot be stored: {error}") from error
 
     def close(self) -> None:
-        """Leave nothing on this node's disk, if the folder belongs to a bucket."""
+        """Delete the scratch folder of this node, if the sweep has a bucket."""
         if self._files is not None:
             self._files.remove()
 
@@ -197,13 +198,13 @@ class TuneSession:
 
 
 class Watchdog:
-    """Ends this process, with a traceback in a file, when a trial is silent for too long.
+    """Ends this process, with a traceback in a file, if a trial is silent for too long.
 
     Args:
         file: for the traceback.
-        timeout_s: how long a trial may be silent; ``None`` for ever.
-        store: brings the file to where the driver finds it, the last thing that this process
-            does; ``None`` if it lies there.
+        timeout_s: maximum silence in seconds; ``None`` for no limit.
+        store: stores the file where the driver finds it, before the process exits; ``None`` if it
+            is there already.
     """
 
     def __init__(
@@ -223,7 +224,7 @@ class Watchdog:
             self._timer = threading.Timer(self._timeout_s, self._end)
             self._timer.daemon = True
             self._timer.start()
-            patience_s += 30  # should Python itself hang, with the timer
+            patience_s += 30  # fallback in case Python itself and the timer hang
         faulthandler.dump_traceback_later(patience_s, exit=True, file=self._handle)
 
     def _end(self) -> None:
@@ -255,24 +256,24 @@ class Watchdog:
 
 
 class TrainingEnded(BaseException):
-    """Ends a trainer that was told not to go on and reports again.
+    """Ends a trainer that ignores a verdict and reports again.
 
-    It is no ``Exception``: a trainer that handles its errors does not take it for one.
+    It is not an ``Exception``, so a trainer that handles its errors does not catch it.
     """
 
 
 class BucketError(RuntimeError):
-    """Object storage could not be written: no fault of the config."""
+    """Object storage could not be written: not the config's fault."""
 
     cause = "lost"
 
 
 class MissingMetricError(LookupError):
-    """A trainer's result does not hold the metric of the sweep.
+    """A trainer's result does not contain the metric of the sweep.
 
     Args:
-        message: what was looked for.
-        given: names of the results that there are instead.
+        message: what is missing.
+        given: names of the results that exist instead.
     """
 
     cause = "no result"
@@ -283,7 +284,7 @@ class MissingMetricError(LookupError):
 
 
 def pick_value(result: Any, metric: str | None) -> float:
-    """The value that drives the search, from whatever a trainer returns or reports."""
+    """The optimised value, from what a trainer returned or reported."""
     if not isinstance(result, Mapping):
         return _as_number(result, "the trainer's result")
     if metric is None and len(result) == 1:
@@ -306,16 +307,18 @@ def _as_number(value: Any, what: str) -> float:
 
 
 def hide_gpus() -> None:
-    """Show this process no GPU if its trial was granted none: Ray itself would show it all."""
+    """Hide all GPUs from this process if its trial was granted none; Ray
+    would show it all of them.
+    """
     if not ray.get_gpu_ids():
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 
 def run_trial(config: dict[str, Any], task: TrialTask) -> None:
-    """The function that Tune runs: ``config`` holds the trial's number and its config.
+    """The function that Tune runs: ``config`` contains the trial's number and its config.
 
-    Whatever the trainer raises is reported as an ending with its cause: Tune itself retries only
-    what the machine did.
+    Exceptions of the trainer are reported as an ending with a cause, so that for Tune only the
+    death of a process is an error.
     """
     stretch = Stretch(config["step"], config["until"])
     session = TuneSession(task, config["trial"], config["n_out_of_memory"], stretch)
@@ -326,7 +329,7 @@ def run_trial(config: dict[str, Any], task: TrialTask) -> None:
 
 
 def _result(trainer: Trainer, config: Config, session: TuneSession) -> Any:
-    """What the trainer returns; nothing if it had to be ended."""
+    """What the trainer returns; ``None`` if it had to be ended."""
     try:
         return trainer(config, session)
     except TrainingEnded:
@@ -344,11 +347,11 @@ def _train(config: dict[str, Any], task: TrialTask, session: TuneSession) -> Non
         with session:
             session.conclude(_result(trainer, config["config"], session))
     except (Exception, SystemExit) as error:
-        with suppress(OSError, BucketError):  # the disk may be what is wrong
+        with suppress(OSError, BucketError):  # the disk may be the problem
             (session.folder / "error.txt").write_text(traceback.format_exc(), encoding="utf-8")
             session.store()
         cause = cause_of(error)
-        size = 2000 if cause == DATA else 500  # what to do about data takes some lines
+        size = 2000 if cause == DATA else 500  # advice about data takes several lines
         message = f"{type(error).__name__}: {error}"[:size]
         if isinstance(error, SystemExit):
             message = f"the trainer called sys.exit({error.code!r})"

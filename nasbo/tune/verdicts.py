@@ -1,7 +1,7 @@
-"""Board of verdicts: how a trial in a worker hears what the driver makes of its report.
+"""Board of verdicts: passes the driver's decisions to running trials.
 
-A report returns only after the driver has handled it: what hangs on the board by then is the
-answer. There is a board only where a rule gives verdicts that no worker can know beforehand.
+A report returns only after the driver has handled it, so the verdict on it is on the board by then.
+There is a board only if a stopping rule gives verdicts that a worker cannot know in advance.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ PATIENCE_S = 10.0
 
 
 class BoardActor:
-    """Holds verdicts until they are taken; lives in a Ray actor."""
+    """Actor that holds verdicts until they are taken."""
 
     def __init__(self) -> None:
         self._posted: dict[str, Verdict] = {}
 
     def post(self, trial_id: str, verdict: Verdict) -> None:
-        """Hang up a verdict for a trial of Tune's: another attempt has another id."""
+        """Store a verdict for a Tune trial; another attempt has another id."""
         self._posted[trial_id] = verdict
 
     def take(self, trial_id: str) -> Verdict:
-        """Take down what hangs there for a trial; without anything it goes on."""
+        """Remove and return the verdict for a trial; to go on if there is none."""
         return self._posted.pop(trial_id, Verdict.GO_ON)
 
 
 class Board:
-    """A handle of the board, for the driver and for workers.
+    """Handle of the board, for the driver and for workers.
 
-    The actor reserves no CPU and stays on the driver's node. One that is lost comes back empty:
-    trials go on, and later verdicts reach them.
+    The actor reserves no CPU and runs on the driver's node. After a loss it restarts empty: trials
+    go on, and later verdicts reach them.
     """
 
     def __init__(self, sweep: str) -> None:
@@ -51,14 +51,14 @@ class Board:
         ).remote()
 
     def post(self, trial_id: str, verdict: Verdict) -> None:
-        """Have a trial told not to go on."""
+        """Post a verdict for a trial."""
         try:
             ray.get(self._actor.post.remote(trial_id, verdict), timeout=PATIENCE_S)
         except ray.exceptions.RayError as error:
-            logger.warning("trial %s goes on, the board cannot be reached: %s", trial_id, error)
+            logger.warning("trial %s continues, the board cannot be reached: %s", trial_id, error)
 
     def take(self, trial_id: str) -> Verdict:
-        """What a trial is told after its report."""
+        """The verdict on a trial's report."""
         try:
             verdict: Verdict = ray.get(self._actor.take.remote(trial_id), timeout=PATIENCE_S)
         except ray.exceptions.RayError:

@@ -21,7 +21,7 @@ def never(subspace: Subspace, x: Array) -> bool:
 def choose(
     space: Space, acquisition: str, n: int, data: Data, is_taken: IsTaken = never
 ) -> list[Found]:
-    """What is chosen under a fitted structured GP."""
+    """Configs that are chosen under a fitted structured GP."""
     model = fitted(data)
     chooser = Chooser(space, data, np.random.default_rng(0), Avoided(is_taken))
     return chooser.choose(ACQUISITIONS[acquisition]().prepare(model, data), model, n)

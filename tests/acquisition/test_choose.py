@@ -1,4 +1,4 @@
-"""The optimiser, and the choice of the next configs."""
+"""Optimiser of acquisitions, and the choice of the next configs."""
 
 from __future__ import annotations
 

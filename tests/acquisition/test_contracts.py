@@ -1,4 +1,4 @@
-"""What every acquisition of the registry must keep to."""
+"""Contract tests of all acquisitions of the registry."""
 
 from __future__ import annotations
 

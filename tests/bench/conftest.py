@@ -1,4 +1,4 @@
-"""Data sets of the right size with made-up numbers, and a folder for stored values."""
+"""Synthetic data sets of the right size, and a folder for stored values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nasbo.bench.problems.openml import SETS, DataSet
 
 
 def write_set(folder: Path, data_set: DataSet, n_rows: int | None = None) -> Path:
-    """A file as the loader wants it; the label follows the first feature, with noise."""
+    """Write a file for the loader; the label follows the first feature, with noise."""
     rng = np.random.default_rng(data_set.data_id)
     features = rng.standard_normal((n_rows or data_set.n_rows, data_set.n_features))
     labels = features[:, 0] + 0.5 * rng.standard_normal(len(features)) > 0.3
@@ -41,6 +41,6 @@ def openml_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def data(openml_folder: Path, tables: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of made-up data is the data folder of the test."""
+    """The data folder of the test is that of the synthetic data."""
     monkeypatch.setenv("NASBO_DATA", str(openml_folder))
     return openml_folder

@@ -1,4 +1,4 @@
-"""Cells by hand: numbers come in, records as a finished search leaves them go out."""
+"""Records of finished benchmark cells, made from given numbers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def record(
     values: Sequence[float | None] | None = None,
     **changes: Any,
 ) -> dict[str, Any]:
-    """A cell of (problem, method, seed); the first two scores are the design."""
+    """Record of the cell (problem, method, seed); the first two scores are the design."""
     problem, label, seed = cell
     trials = len(scores) - N_DESIGN
     key = {
@@ -56,7 +56,7 @@ def record(
 
 
 def write_cells(out: Path, records: Sequence[dict[str, Any]]) -> None:
-    """Records as the files of a folder, without a plan."""
+    """Write records as the files of a folder, without a plan."""
     (out / "cells").mkdir(parents=True)
     for number, one in enumerate(records):
         (out / "cells" / f"{number:03}.json").write_text(json.dumps(one), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Figure 4 of the Add-Tree paper, in small."""
+"""Figure 4 of the Add-Tree paper, in a small version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Published cells under the present version: carried where two checkouts give the same bits."""
+"""Published cells under the present version: carried where two checkouts give equal bits."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DRAW = "    def propose(self, task: Task) -> list[Suggestion]:\n"
 
 
 def checkout(folder: Path) -> Path:
-    """Another checkout: the present code and one more constant, which changes its hashes alone."""
+    """Another checkout: the present code and one more constant, which changes only its hashes."""
     ignored = shutil.ignore_patterns("__pycache__", "published")
     shutil.copytree(PRESENT / "nasbo", folder / "nasbo", ignore=ignored)
     base = folder / "nasbo/methods/base.py"
@@ -44,7 +44,7 @@ def edit(file: Path, before: str, after: str) -> None:
 
 
 def publish(old: Path, file: Path, cells: Sequence[Cell]) -> None:
-    """Have a checkout run cells, into a file of published ones."""
+    """Run cells with a checkout and publish them to a file."""
     outcomes = list(Checkout(old).run(cells, jobs=2))
     assert not any(outcome.error for outcome in outcomes)
     write_published([outcome.result for outcome in outcomes], file)

@@ -1,4 +1,4 @@
-"""One search of a benchmark: the protocol, the design, what is recorded."""
+"""One search of a benchmark: the protocol, the design, and the record."""
 
 from __future__ import annotations
 

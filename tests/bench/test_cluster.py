@@ -1,4 +1,4 @@
-"""Simulated clusters: the clock, who waits for what, and that the deciding is the sweep's own."""
+"""Simulated clusters: the clock, waiting, and decisions equal to those of a sweep."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_rounds_wait_for_their_slowest_trial() -> None:
 
 
 def test_a_round_on_the_cluster_is_a_round_of_the_loop() -> None:
-    """With as many workers as subspaces, round mode decides what the plain loop decides."""
+    """With as many workers as subspaces, round mode decides the same as the plain loop."""
     problem, cluster = plain_problem(), replace(SMALL, schedule="round")
     simulation = Simulation(problem, NEARBY, cluster)
     simulation.run()

@@ -1,4 +1,4 @@
-"""nasbo bench on the command line."""
+"""Command nasbo bench."""
 
 from __future__ import annotations
 

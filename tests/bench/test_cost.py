@@ -1,4 +1,4 @@
-"""What a suggestion costs: measured on small histories, printed as a table."""
+"""Cost of a suggestion: measured on small histories, printed as a table."""
 
 from __future__ import annotations
 

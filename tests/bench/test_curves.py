@@ -1,4 +1,4 @@
-"""Searches by cost: budgets, the clock, ASHA's rule, what is returned, and the tables."""
+"""Searches by cost: budgets, the clock, ASHA's rule, returned configs, and the tables."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_budgets_are_kept_and_one_cell_has_one_result(label: str, problem: str) 
     assert first["costs"][-1] == 6
     assert len(first["returned"]) == len(first["seen"]) == len(first["clock"]) == 24
     keys = {json.dumps(config, sort_keys=True) for config in first["configs"]}
-    if label != "optuna+sh" or problem == POOL:  # Optuna's sampler may repeat itself
+    if label != "optuna+sh" or problem == POOL:  # Optuna's sampler may repeat a config
         assert len(keys) == len(first["configs"])
 
 
@@ -104,7 +104,7 @@ def test_a_screen_begins_what_its_budget_pays() -> None:
 
 
 def test_asha_on_an_example_by_hand() -> None:
-    """One in three goes on: a score at or above the quantile 2/3 of those that came before."""
+    """One in three is promoted: a score at or above the quantile 2/3 of the earlier ones."""
     search = Search("svm", method="random")
     rule = asha(search.history, Rungs((2, 6, 18)))
     driver = Driver(search, Schedule("async"), policies=Policies(stopping=rule))
@@ -228,7 +228,7 @@ def test_rounds_are_decided_as_a_whole() -> None:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small benchmark by cost that has run."""
+    """A small benchmark by cost that was run."""
     out = tmp_path_factory.mktemp("by-cost")
     parts = [
         Part((CURVED, POOL), ("random", "random+rungs"), 2, SMALL),

@@ -1,4 +1,4 @@
-"""The claims of the paper, decided by cells made by hand."""
+"""Claims of the paper, tested on synthetic cells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Methods of other packages behind our seam, on small spaces of every shape."""
+"""Methods of other packages behind our interface, on small spaces of every shape."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PEERS = ["hyperopt", pytest.param("hierarchical", marks=pytest.mark.slow)]
 
 
 def search_with(label: str, space: Space, seed: int = 0) -> Search:
-    """After the design, one config ended badly and one still runs."""
+    """A search after its design, with one config failed and one still running."""
     spec = parse_method(label)
     return after_design(MethodCase(spec.method, spec.values), space, seed)
 
@@ -159,7 +159,7 @@ def fitted(shape: str, **options: object) -> tuple[HierarchicalSurrogate, Task]:
 
 
 def random_model(shape: str) -> tuple[Any, Hyperparameters, torch.Tensor, torch.Tensor]:
-    """BoTorch's model with hyperparameters at random, and ours with the same."""
+    """BoTorch's model with random hyperparameters, and ours with the same ones."""
     columns, rows, configs = rows_of(load_space(SPACES[shape]))
     z = torch.linspace(-1.0, 1.0, len(configs), dtype=torch.float64)
     model = botorch_model(columns, rows, z)
@@ -185,7 +185,7 @@ def test_kernel_and_density_are_botorchs_own(shape: str) -> None:
         mll = ExactMarginalLogLikelihood(model.likelihood, model)
         wanted = float(mll(model.train()(rows), z)) * len(z)
         found = float(blocks.log_density(theta, blocks.pairs(rows), z))
-    # BoTorch has added a jitter of its own to nothing here; single precision in its priors.
+    # BoTorch has added its own jitter to a noise of nothing; single precision in its priors.
     assert found == pytest.approx(wanted, rel=1e-5)
 
 

@@ -1,4 +1,4 @@
-"""How well surrogates predict: the numbers of known distributions, and the command."""
+"""Quality of surrogate predictions: the numbers for known distributions, and the command."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from nasbo.space import load_space
 
 
 class Normal:
-    """A surrogate that predicts the same normal distribution of all configs."""
+    """A surrogate that predicts the same normal distribution for all configs."""
 
     def __init__(self, mean: float, sd: float, scale: Scale) -> None:
         self.mean, self.sd, self.scale = mean, sd, scale

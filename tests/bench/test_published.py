@@ -1,4 +1,4 @@
-"""Cells in one file: what was published is not run again, and makes the same table."""
+"""Published cells in one file: they are not run again, and give the same table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a search returns: asked at each number of trials, scored by its truth."""
+"""Returned configs: chosen after each number of trials, scored by their true values."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ TRUTHS: Counter[str] = Counter()
 
 
 def returning_problem() -> Problem:
-    """The noisy one, scored by what is returned."""
+    """The noisy problem, scored by returned configs."""
     return replace(noisy_problem(), name="returning", is_returned=True)
 
 
 def costly_problem() -> Problem:
-    """The same, with a truth that is counted."""
+    """The same, with an expensive truth whose calls are counted."""
 
     def truth(config: dict[str, Any]) -> float:
         TRUTHS[json.dumps(config)] += 1
@@ -45,7 +45,7 @@ def costly_problem() -> Problem:
 
 
 def failing_problem() -> Problem:
-    """Measures only one of its branches."""
+    """Evaluates only one of its branches."""
 
     def evaluate(config: dict[str, Any], rng: np.random.Generator) -> float:
         return float("nan") if config["top"] == "left" else two_branches(config)
@@ -54,7 +54,7 @@ def failing_problem() -> Problem:
 
 
 def lost_problem() -> Problem:
-    """Measures nothing, in a space of five configs."""
+    """Evaluates nothing, in a space of five configs."""
     space = load_space(SPACES["finite"])
     return Problem(
         "lost", space, lambda c, rng: float("nan"), truth=lambda c: 1.0, is_returned=True
@@ -109,7 +109,7 @@ def test_a_costly_truth_is_computed_once_and_for_what_counts_only() -> None:
 
 
 def seldom_problem() -> Problem:
-    """The costly one, whose truth is asked for at the beginning and after 5 and 9 trials."""
+    """The expensive problem, whose truth is computed at the beginning and after 5 and 9 trials."""
     return replace(costly_problem(), name="seldom", truth_after=(5, 9))
 
 
@@ -145,7 +145,7 @@ def test_the_rule_is_part_of_the_key_of_such_cells_only() -> None:
 
 
 def returned_record(name: tuple[str, str, int], of_returned: list[float], **also: Any) -> Any:
-    """A cell of three trials, whose scores would tell another story."""
+    """A cell of three trials whose own scores would give another result."""
     returned = {
         "trials": [1, 2, 3, 4],
         "of_returned": of_returned,

@@ -1,4 +1,4 @@
-"""Benchmarks over processes: results, crashes, what is run again and what is not."""
+"""Benchmarks in several processes: results, crashes, and which cells are run again."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_workers_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
 
 
 def note_and_wait(file: str) -> None:
-    """A task that says which process it is in, and takes long."""
+    """Task that writes its process id, and takes long."""
     Path(file).write_text(str(os.getpid()))
     time.sleep(600)
 
@@ -74,7 +74,7 @@ def _is_running(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    # A dead process stays listed until its new parent has noticed.
+    # A dead process is a zombie until its new parent reaps it.
     return "(zombie)" not in Path(f"/proc/{pid}/status").read_text()
 
 
@@ -151,7 +151,7 @@ def test_seeds_come_first_so_that_a_stopped_run_is_balanced() -> None:
 
 
 class Absent:
-    """A method of a package that nobody has."""
+    """A method of a package that is not installed."""
 
     def __init__(self, space: Any, seed: int = 0) -> None:
         import_optional("a_package_that_is_absent", "absent", "bench")

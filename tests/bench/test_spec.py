@@ -1,4 +1,4 @@
-"""Methods in words: names, options, batches."""
+"""Specs of methods as text: names, options, batches."""
 
 from __future__ import annotations
 

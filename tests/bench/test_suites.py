@@ -1,4 +1,4 @@
-"""Named benchmarks and what a user may change of them."""
+"""Named benchmarks and their options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables against numbers worked out by hand."""
+"""Tables, against numbers that were computed by hand."""
 
 from __future__ import annotations
 
@@ -232,7 +232,7 @@ def test_comparison_is_scipys_test_with_a_direction() -> None:
     assert found.verdict == "ahead"
     assert compare(second, first).verdict == "behind"
     assert compare(first, first).verdict == "even"
-    # Many small losses, few large wins: the ranks, not the count, decide where it leans.
+    # Many small losses, few large wins: the direction is that of the ranks, not of the count.
     few = compare(np.array([0.0, 0.0, 0.01]), np.array([5.0, 6.0, 0.0]))
     assert few.lean == pytest.approx((2 + 3 - 1) / 6)
 
@@ -300,7 +300,7 @@ def test_files_are_written_and_say_what_is_missing(tmp_path: Path) -> None:
     assert "Made by `nasbo bench --own`." in text
     assert "**4 cells are missing:** p gp seed 0" in text
     assert json.loads((tmp_path / "table.json").read_text(encoding="utf-8")) == table
-    assert "- random is significantly behind: nobody, nowhere." in text
+    assert "- random is significantly behind: none." in text
     assert "- Mean rank overall at 1 trials is not the lowest: random 1.50" in text
     names = {path.name for path in tmp_path.glob("*.png")}
     assert {"regret_p.png", "regret_q.png", "rank_overall.png", "cost.png"} <= names
@@ -342,7 +342,7 @@ def test_regrets_do_not_depend_on_the_methods_that_are_shown(tmp_path: Path) -> 
     assert table["methods"] == [A, "gp"]
     assert table["problems"]["p"]["reference"] == "random at the end"
     assert table["regret"]["p"] == {m: whole["regret"]["p"][m] for m in (A, "gp")}
-    write_plan(tmp_path, [A, "gp"])  # what is not of the plan is no measure
+    write_plan(tmp_path, [A, "gp"])  # cells outside of the plan are not used
     assert make_table(load_results(tmp_path))["problems"]["p"]["best"] == 2.0
     for choice in ({"methods": ["gpp"]}, {"problems": ["r"]}):
         with pytest.raises(NasboError, match=rf"must be one of .* in {tmp_path}, got '(gpp|r)'"):

@@ -1,4 +1,4 @@
-"""The claims of the tree GPs' papers, decided by cells made by hand."""
+"""Claims of the tree GPs' papers, tested on synthetic cells."""
 
 from __future__ import annotations
 

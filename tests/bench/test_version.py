@@ -1,4 +1,4 @@
-"""Versions of methods: what changes them and what does not."""
+"""Versions of methods: which changes affect them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Problems and methods so small that a whole benchmark of them takes seconds."""
+"""Problems and methods for benchmarks that take seconds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Config = dict[str, Any]
 
 
 def two_branches(config: Config) -> float:
-    """Least, 0.5, in the branch ``right`` at 0.25."""
+    """Minimum 0.5 in the branch ``right`` at 0.25."""
     if config["top"] == "right":
         return 0.5 + (config["gamma"] - 0.25) ** 2
     return 1.0 + (0.5 if config["flag"] else 0.0)
@@ -71,7 +71,7 @@ N_STEPS = 18
 
 
 def curved_problem() -> Problem:
-    """Trained in part: the value falls by the steps to that of ``plain_problem``."""
+    """With partial trainings: the value decreases with the steps to that of ``plain_problem``."""
 
     def at(config: Config, step: int, rng: np.random.Generator) -> float:
         return two_branches(config) + 1.0 / step - 1.0 / N_STEPS
@@ -82,7 +82,7 @@ def curved_problem() -> Problem:
 
 
 def pool_problem() -> Problem:
-    """Thirty configs of two numbers; the sum is to be small."""
+    """Thirty configs of two numbers, whose sum is minimised."""
     table = np.random.default_rng(0).random((30, 2))
     pool = Pool(("a", "b"), lambda: table)
     space = load_space({name: real(0.0, 1.0) for name in pool.names})
@@ -121,7 +121,7 @@ class Failing(RandomSearch):
 
 
 def double(number: int) -> int:
-    """A task of a worker: 2 raises, 3 dies."""
+    """Task of a worker: 2 raises, 3 dies."""
     if number == 2:
         raise ValueError("two is not wanted")
     if number == 3:
@@ -130,5 +130,5 @@ def double(number: int) -> int:
 
 
 def n_threads(task: int) -> str | None:
-    """How many threads a worker may use."""
+    """Number of threads that a worker may use."""
     return os.environ.get("OMP_NUM_THREADS")

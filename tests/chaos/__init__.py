@@ -1,6 +1,6 @@
-"""Sweeps that are broken on purpose."""
+"""Chaos tests: sweeps with injected faults."""
 
 import os
 
-# Searches are compared bit by bit, also where `make` has not set it; read when numpy is loaded.
+# Searches are compared bit by bit, so set it even if `make` has not; read when numpy is loaded.
 os.environ.setdefault("OMP_NUM_THREADS", "1")

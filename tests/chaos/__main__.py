@@ -1,4 +1,4 @@
-"""``make chaos``: break sweeps in every way that can be had on one machine, and print a table."""
+"""Command ``make chaos``: inject all faults that are possible on one machine, and print a table."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def main() -> int:
         if chosen.only in (None, "drivers"):
             wanted, n_kills = chosen.seeds * chosen.driver_kills, 0
             for seed in itertools.count():
-                if n_kills >= wanted:  # a sweep may come to its end before its last kill
+                if n_kills >= wanted:  # a sweep may finish before its last kill
                     break
                 found = kill_drivers(
                     Path(root) / f"d{seed}", seed, chosen.driver_kills, 36, "attnbo", rungs

@@ -1,4 +1,4 @@
-"""What faults did to a sweep: its folder comes in, counts of lost and doubled work go out."""
+"""Audit of a sweep after faults: counts of lost and duplicated work."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ N_STEPS = 6
 
 @dataclass
 class Audit:
-    """Counts over one or more sweeps; everything but the faults should stay 0."""
+    """Counts over one or more sweeps; all but the faults should stay 0."""
 
     faults: Counter[str] = field(default_factory=Counter)
     trials: int = 0
@@ -55,13 +55,13 @@ class Audit:
 
 
 def results(trial: Trial) -> dict[int, float]:
-    """The values of a trial by their steps: at its pauses, and at its end."""
+    """The values of a trial by step: at its pauses and at its end."""
     found = {step: pause.value for step, pause in trial.first.pauses.items()}
     return found | ({trial.step: trial.value} if trial.value is not None else {})
 
 
 def decisions(events: Iterable[Mapping[str, Any]]) -> list[Any]:
-    """The configs of a search and, with rungs, its promotions, in order."""
+    """The configs of a search in order and, with rungs, its promotions."""
     found: list[Any] = []
     for event in events:
         if event["event"] == "suggested":
@@ -72,7 +72,7 @@ def decisions(events: Iterable[Mapping[str, Any]]) -> list[Any]:
 
 
 class Witness:
-    """Remembers every result that the journal ever acknowledged."""
+    """Remembers every result that the journal has acknowledged."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -93,7 +93,7 @@ class Witness:
 
 
 def audit(witness: Witness, n_trials: int, expected: list[Any] | None) -> Audit:
-    """Judge a sweep that has come to its end."""
+    """Audit a sweep that has finished."""
     history = witness.look()
     events = read_events(witness.folder / JOURNAL_FILE)
     ends = Counter((e["run"], e["step"]) for e in events if e["event"] == "ended")
@@ -121,7 +121,7 @@ def _n_differing(configs: list[Any], expected: list[Any] | None) -> int:
 
 
 def _began_again(folder: Path, number: int) -> bool:
-    """Whether a step was done again although its checkpoint had been saved."""
+    """Whether a step was repeated although its checkpoint had been saved."""
     log = trial_folder(folder, number) / "steps.txt"
     saved = -1
     for line in log.read_text().splitlines():

@@ -1,4 +1,4 @@
-"""Drivers killed at random instants, with torn journals: the resumed sweep is the same sweep."""
+"""Drivers killed at random times, with torn journals: the resumed sweep must be the same sweep."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signa
 
 
 def drive(folder: Path, *words: str, log: Path | None = None) -> subprocess.Popen[bytes]:
-    """A driver in a process of its own; its words go to a log beside the folder."""
+    """Start a driver in its own process; its output goes to a log next to the folder."""
     log = log or folder.parent / f"{folder.name}.log"
     command = [sys.executable, "-m", "nasbo.cli", "resume", str(folder), *words]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
@@ -43,7 +43,7 @@ def kill_drivers(
     method: str,
     rungs: Sequence[int] | None = None,
 ) -> Audit:
-    """One sweep whose driver is killed ``n_kills`` times."""
+    """Run one sweep whose driver is killed ``n_kills`` times."""
     rng = random.Random(seed)
     sweep = Sweep(
         space="simulation", trainer="tests.chaos.trainer:train", method=method, trials=n_trials,
@@ -67,7 +67,7 @@ def kill_drivers(
 
 
 def _kill_once(folder: Path, witness: Witness, rng: random.Random, number: signal.Signals) -> bool:
-    """Kill a driver some time after it has begun to write; False if it came to its end first."""
+    """Kill a driver some time after its first write; False if it finished before."""
     journal = folder / JOURNAL_FILE
     n_lines = rng.choice((1, 3, 10, 20, 30))
     before = _n_lines(journal)
@@ -88,14 +88,14 @@ def _n_lines(journal: Path) -> int:
 
 
 def _tear(journal: Path, rng: random.Random) -> None:
-    """Leave the beginning of a line at the end, as a power cut in a write does."""
+    """Leave half a line at the end, as a power cut during a write does."""
     line = journal.read_bytes().splitlines()[-1]
     with journal.open("ab") as file:
         file.write(line[: rng.randrange(1, len(line))])
 
 
 def uninterrupted(seed: int, n_trials: int, method: str, rungs: Sequence[int] | None) -> list[Any]:
-    """What the same search decides in one process, without any fault."""
+    """Decisions of the same search in one process, without faults."""
     search = Search("simulation", method=method, seed=seed, rungs=rungs)
     driver = Driver(search, Schedule(budget=n_trials))
     while isinstance(run := driver.next(N_SLOTS), Run):

@@ -1,4 +1,4 @@
-"""Worker nodes of a local Ray cluster killed and frozen: their trials move on elsewhere."""
+"""Killed and frozen worker nodes of a local Ray cluster, whose trials continue elsewhere."""
 
 from __future__ import annotations
 
@@ -49,19 +49,21 @@ class LocalCluster:
         return str(self._cluster.address)
 
     def add(self) -> None:
-        """One more, with files of its own: else it would unpack shipped code under the others."""
+        """Add a node with its own files: otherwise it would unpack shipped code
+        into the others' folder.
+        """
         self._folders.append(tempfile.mkdtemp(prefix="nb"))
         node = self._cluster.add_node(num_cpus=2, temp_dir=self._folders[-1])
         self.nodes.append(node)
 
     def kill(self, node: Any) -> None:
-        """The raylet and its workers vanish at once, as in a power cut."""
+        """Kill the raylet and its workers at once, as in a power cut."""
         for process in family(_raylet(node)):
             _signal(process, signal.SIGKILL)
         self.nodes.remove(node)
 
     def freeze(self, node: Any) -> list[int]:
-        """The node stops answering, as in a network loss; the processes stay."""
+        """Make a node unresponsive, as in a network failure; its processes stay."""
         frozen = family(_raylet(node))
         for process in frozen:
             _signal(process, signal.SIGSTOP)
@@ -79,7 +81,7 @@ def _raylet(node: Any) -> int:
 
 
 def family(pid: int) -> list[int]:
-    """A process and all that it started."""
+    """A process and all its descendants."""
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -105,7 +107,7 @@ def _signal(pid: int, number: signal.Signals) -> None:
 def break_nodes(
     folder: Path, seed: int, n_faults: int, n_trials: int, rungs: Sequence[int] | None = None
 ) -> tuple[Audit, list[float]]:
-    """One sweep on a cluster whose nodes are broken; also seconds until trials ran again."""
+    """Run a sweep on a cluster whose nodes are broken; also the seconds until trials ran again."""
     rng = random.Random(seed)
     cluster = LocalCluster(3)
     sweep = Sweep(
@@ -143,7 +145,7 @@ def break_nodes(
 
 
 def _wait_for_progress(folder: Path, process: Any) -> None:
-    """Until trials that were not there before run and report."""
+    """Wait until trials that were not there before run and report."""
     start = _n_reports(folder)
     deadline = time.monotonic() + 120
     while _n_reports(folder) < start + 4 and time.monotonic() < deadline:

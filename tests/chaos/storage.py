@@ -1,4 +1,4 @@
-"""A disk that fills up in the middle of a sweep, and gets room again."""
+"""Disk that fills up during a sweep, and is freed later."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.chaos.drivers import drive, uninterrupted
 
 
 def fill_disk(disk: Path, seed: int, n_trials: int) -> Audit:
-    """One sweep on a small file system of its own; mounting one needs root."""
+    """Run one sweep on a small file system of its own; mounting it needs root."""
     disk.mkdir(parents=True, exist_ok=True)
     _mount(disk, "size=256k")
     folder = disk / "sweep"

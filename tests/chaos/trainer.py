@@ -1,4 +1,4 @@
-"""A trainer for the chaos runs: slow steps, a checkpoint after each, and a log of all of it."""
+"""Trainer of the chaos tests: slow steps, a checkpoint after each, and a log."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RESUMES = True
 
 
 def steps(options: Mapping[str, Any]) -> int:
-    """Of a full training."""
+    """Number of steps of a full training."""
     return N_STEPS
 
 
@@ -39,7 +39,7 @@ def train(config: dict[str, Any], session: Any) -> None:
 
 
 def loss(config: dict[str, Any], step: int) -> float:
-    """After so many steps; it falls by one with each."""
+    """Loss after a number of steps; it decreases by one per step."""
     return simulation(config) + (N_STEPS - step)
 
 

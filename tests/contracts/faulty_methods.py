@@ -1,4 +1,4 @@
-"""Methods with one fault each, and one without."""
+"""Methods with one fault each, and one without a fault."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nasbo.space import Config
 
 
 class Sound(Method):
-    """Uniform configs, from a generator that is seeded by the best config, too."""
+    """Uniform configs, from a generator whose seed also depends on the best config."""
 
     def propose(self, task: Task) -> list[Suggestion]:
         return self.draw(task, task.rng.integers(2**31), task.taken)
@@ -30,7 +30,7 @@ class Sound(Method):
         return [Suggestion(config) for config in chosen]
 
     def best(self, task: Task) -> int:
-        """The number of the best trial."""
+        """Number of the best trial."""
         return max(task.rows, key=lambda row: row[1])[0].id
 
 

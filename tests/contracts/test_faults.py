@@ -1,4 +1,4 @@
-"""Each test of each contract fails where something is wrong, and only there."""
+"""Tests of the contracts: each fails for one fault, and only for that."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ SUBJECTS = {
     SurrogateContract: ("surrogate", "faulty_models", "OneHotGP"),
     AcquisitionContract: ("acquisition", "faulty_models", "UCB"),
 }
-"""What an author sets, where the classes are, and one of them without a fault."""
+"""What an author sets, the module of the classes, and one of them without a fault."""
 AUTHOR = """
 class Test{name}({contract}):
     {subject} = {name}
@@ -94,9 +94,9 @@ def contract_tests(contract: type) -> set[str]:
 
 
 def failures(pytester: pytest.Pytester, contract: type, nodes: dict[str, list[str]]) -> set[str]:
-    """Those tests that fail, ``Class::test``, where an author runs tests of some classes.
+    """The failing tests, ``Class::test``, when an author tests some classes.
 
-    A process of its own: pytest would throw away modules of torch, which can be imported once only.
+    In a subprocess: pytest would unload modules of torch, which can be imported only once.
     """
     subject, module, _ = SUBJECTS[contract]
     shutil.copy(Path(__file__).with_name(f"{module}.py"), pytester.path)
@@ -115,7 +115,7 @@ def failures(pytester: pytest.Pytester, contract: type, nodes: dict[str, list[st
 
 
 def test_spaces_of_an_author_are_tried(pytester: pytest.Pytester) -> None:
-    """A method that fails in a space of one's own alone is found, and with ``SPACES`` alone not."""
+    """A method that fails only in the author's space is found, but not with ``SPACES`` alone."""
     text = """
         from nasbo.methods.random import RandomSearch
         from nasbo.testing import SPACES, MethodContract

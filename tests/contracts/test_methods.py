@@ -1,4 +1,4 @@
-"""What every method of the registry promises, on small spaces of every shape."""
+"""Contract tests of all methods of the registry, on small spaces of every shape."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nasbo.testing import SPACES, LongMethodContract, MethodCase, MethodContract
 
 PACKAGES = {"smac": "smac", "tpe": "optuna"}
 SLOW = ("smac",)
-"""Its forests take a second for each suggestion: in full with ``make test-all`` only."""
+"""Its forests take a second per suggestion: in full only in ``make test-all``."""
 NAMES = [pytest.param(n, marks=pytest.mark.slow if n in SLOW else ()) for n in sorted(METHODS)]
 
 
@@ -43,7 +43,7 @@ def test_a_missing_package_is_named_with_the_way_to_get_it(
 
 
 class TestOwnSpace(MethodContract):
-    """An author's own space, alone."""
+    """The space of an author, alone."""
 
     method = "evolution"
     spaces: ClassVar[dict[str, Any]] = {

@@ -1,4 +1,4 @@
-"""A trainer with everything that ``nasbo finalize`` can use, on the simulation space."""
+"""Trainer with all functions that ``nasbo finalize`` can use, on the simulation space."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HASH = "abc123"
 
 
 def train(config: dict[str, Any], session: Any) -> None:
-    """Two reports; a finalist's own metric comes in the last one only."""
+    """Two reports; the metric of a finalist is only in the last one."""
     noise = (session.seed % 1000) / 1e6
     loss = simulation(config) + noise
     session.report({"loss": loss + 1.0})
@@ -26,7 +26,7 @@ def train(config: dict[str, Any], session: Any) -> None:
 
 
 def fingerprint(config: dict[str, Any]) -> str:
-    """Configs are the same network if their first digits are."""
+    """Configs are the same network if their first digits are equal."""
     return str({name: round(value, 1) for name, value in config.items()})
 
 

@@ -1,4 +1,4 @@
-"""A trainer whose values are turned round in the final trainings."""
+"""Trainer for final trainings that reverses the order of ``simulation``."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from tests.tune.toy import simulation
 
 
 def train(config: dict[str, Any]) -> dict[str, float]:
-    """What was best in a search by ``simulation`` is worst here."""
+    """Negated ``simulation``: the best config of a search is the worst here."""
     return {"loss": -simulation(config)}

@@ -1,4 +1,4 @@
-"""Who is a finalist, and the queue of the sweep that trains them."""
+"""Choice of finalists, and the queue of the sweep that trains them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ TRAINER = "tests.finish.able:train"
 
 
 def searched(folder: Path, trainer: str = TRAINER, n: int = 9, **settings: Any) -> Path:
-    """A sweep that has ended, without Ray."""
+    """A sweep that has ended, run without Ray."""
     sweep = Sweep(
         space="simulation", trainer=trainer, method="random", trials=n, metric="loss",
         slots=2, cpus_per_trial=0.5, trainer_options={"a": 1}, **settings,
@@ -148,7 +148,7 @@ def test_a_sweep_in_a_bucket_has_its_finalists_and_its_best_there(
     folder = searched(open_mirror(url))
 
     def train(final: SweepFolder, *_: Any) -> int:
-        """What workers would do, on their own disks."""
+        """Train as workers would, on their own disks."""
         with Search("simulation", "random", journal=open_journal(final.path)) as search:
             for trial in search.trials:
                 name = f"bucket/first/final/trials/{trial.id:05d}"
@@ -185,7 +185,7 @@ def test_the_command_is_what_was_wished() -> None:
 
 @pytest.fixture
 def unfinished(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], int]:
-    """Ends a sweep whose finalists are not trained: their sweep is interrupted at once."""
+    """End a sweep whose finalists are not trained: their sweep is interrupted at once."""
     monkeypatch.setattr("nasbo.finish.finalize.run_in_words", lambda *_: 130)
     return lambda folder: finalize(folder, Wish(top=2), CONSOLE)
 

@@ -1,4 +1,4 @@
-"""The density of hyperparameters: against scipy's normal density, and its gradient."""
+"""Density of hyperparameters, against scipy's normal density, and its gradient."""
 
 from __future__ import annotations
 

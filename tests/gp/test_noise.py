@@ -1,4 +1,4 @@
-"""Noise variance that surrogates find, on functions drawn from their own prior."""
+"""Noise variances estimated by surrogates, on functions drawn from their own prior."""
 
 from __future__ import annotations
 

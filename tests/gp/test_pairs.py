@@ -1,4 +1,4 @@
-"""The evidence on lists of pairs against the dense formula."""
+"""Evidence on lists of pairs, against the dense formula."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Repeats of configs: what they say of the noise, against densities of all single values."""
+"""Repeats of configs: their information about the noise, against densities of all single values."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MODELS = [OneHotGP, AddTreeGP, StructuredGP]
 
 
 def measure(seed: int, n: int = 15, n_repeated: int = 5, times: int = 4) -> tuple[Data, list]:
-    """Noisy values of a random wave at ``n`` configs, some of them measured several times."""
+    """Noisy values of a random wave at ``n`` configs, of which some are measured several times."""
     rng = np.random.default_rng(seed)
     x = rng.random((n, 1))
     phase, pace = rng.uniform(0, 2 * math.pi), rng.uniform(0.5, 1.5)
@@ -50,19 +50,19 @@ def measure(seed: int, n: int = 15, n_repeated: int = 5, times: int = 4) -> tupl
 
 
 def without_repeats(data: Data) -> Data:
-    """The same means, as if each were one value."""
+    """The same means, as if each were a single value."""
     return replace(data, n_values=np.zeros(0, dtype=np.intp), spread=np.zeros(0))
 
 
 def found_sd(model: ExactGP, data: Data) -> float:
-    """The standard deviation of the noise, at the median of the scores."""
+    """Standard deviation of the noise, at the median of the scores."""
     model.fit(data)
     slope = model.scale.slope(np.median(data.scores)[None])
     return math.sqrt(float(model.noise_variance())) / float(slope[0])
 
 
 def evidence(model: OneHotGP | StructuredGP, data: Data, z: np.ndarray) -> NegativeLogPosterior:
-    """The density of the hyperparameters; ``z`` are the scores on the model's scale."""
+    """Posterior density of the hyperparameters; ``z`` are the scores on the model's scale."""
     if isinstance(model, StructuredGP):
         assert model.repeats is not None
         return model.evidence(model.features(batches_of(data)), z, model.repeats)

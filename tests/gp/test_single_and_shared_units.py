@@ -1,4 +1,4 @@
-"""The two kernel shapes of units against their formulas, and their derivatives."""
+"""Kernels of single and shared units, against their formulas, and their derivatives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Slice sampling draws from the density that it is given."""
+"""Slice sampling, against the density that it is given."""
 
 from __future__ import annotations
 

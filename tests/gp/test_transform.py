@@ -15,7 +15,7 @@ from nasbo.gp.transform import (
 
 
 def with_tail(n: int = 16) -> np.ndarray:
-    """Scores with a long tail of terrible ones."""
+    """Scores with a long tail of very bad ones."""
     return -np.exp(np.random.default_rng(0).standard_normal(n) * 2)
 
 

@@ -1,4 +1,4 @@
-"""A user's own folder: a sweep file, its space and a trainer that only lies there."""
+"""Folder of a user: a sweep file, its space and a trainer that is never run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Ray cluster of several nodes on this machine, brought up by the recipe for plain hosts."""
+"""Ray cluster of several nodes on this machine, started by the recipe for plain hosts."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def free_port() -> int:
 
 
 class Hosts:
-    """The first host without room for trials, and others that can be added and killed.
+    """A first host without CPUs for trials, and others that can be added and killed.
 
-    Each has a folder of its own for Ray, as hosts have: Ray unpacks shipped code there.
+    Each has its own folder for Ray, as separate hosts have: Ray unpacks shipped code there.
     """
 
     def __init__(self, folder: Path, variables: dict[str, str] | None = None) -> None:
@@ -65,11 +65,13 @@ class Hosts:
         }
 
     def add(self, name: str, *options: str, **variables: str) -> None:
-        """One more host, with options of ``ray start`` such as ``--num-gpus=2``."""
+        """Add a host, with options of ``ray start`` such as ``--num-gpus=2``."""
         self._start(name, "worker", *options, **variables)
 
     def _start(self, name: str, role: str, *options: str, **variables: str) -> None:
-        """Try again where Ray gives up: it waits for 30 s, which a busy machine may need."""
+        """Start a host, with retries: Ray waits for 30 s, which may be too
+        short on a busy machine.
+        """
         log = self.folder / f"{name}.log"
         for _ in range(N_ATTEMPTS):
             log.write_text("")
@@ -102,7 +104,7 @@ class Hosts:
             )
 
     def kill(self, name: str) -> None:
-        """The host vanishes at once, with all that ran there."""
+        """Kill the host at once, with all that runs there."""
         end(self.processes.pop(name))
 
     def shutdown(self) -> None:
@@ -113,7 +115,7 @@ class Hosts:
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """Kill a process and all that it started."""
+    """Kill a process and all its descendants."""
     for pid in family(process.pid):
         try:
             os.kill(pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""A sweep launched on three hosts, one of which joins and one of which dies: figures go out.
+"""Scenario of a launched sweep on three hosts, of which one joins late and one dies.
 
 python -m tests.launch.scenario [--trials N]
 """
@@ -26,16 +26,16 @@ from tests.launch.conftest import SWEEP, TRAINER
 from tests.launch.hosts import Hosts
 
 GPUS = 2
-"""Of each host, and so its slots."""
+"""Of each host, which is its number of slots."""
 
 
 @dataclass
 class Figures:
-    """What the scenario showed.
+    """Figures of the scenario.
 
     Attributes:
-        first_work_s: from a host's joining to the begin of a trial on it.
-        busy_share: of the slots, from the first start until no more trials wait, by the journal.
+        first_work_s: from a host's joining to the start of a trial on it.
+        busy_share: of the slots, from the first start until no trials wait, by the journal.
         working_share: the same by the trainers' own clocks, without the start of processes.
     """
 
@@ -131,7 +131,7 @@ class Scenario:
 
 
 def play(root: Path, n_trials: int, seconds: tuple[float, float]) -> Figures:
-    """Two hosts; a third joins when trials run; one of the first dies; the sweep finishes."""
+    """Two hosts; a third joins while trials run; one of the first dies; the sweep finishes."""
     scenario = Scenario(root, n_trials, seconds)
     try:
         scenario.add("a")
@@ -175,7 +175,7 @@ def _figures(scenario: Scenario) -> Figures:
 
 
 def attempts(events: list[dict[str, Any]]) -> list[tuple[float, float]]:
-    """When each attempt of each trial was on its way, by the journal."""
+    """Start and end of each attempt of each trial, by the journal."""
     begun: dict[int, float] = {}
     found = []
     for item in events:
@@ -189,9 +189,10 @@ def attempts(events: list[dict[str, Any]]) -> list[tuple[float, float]]:
 def share(
     spans: list[tuple[float, float]], capacity: list[tuple[float, int]], begin: float, end: float
 ) -> float:
-    """Part of the slots' time between two instants that spans fill.
+    """Share of the slots' time between two instants that spans cover.
 
-    Spans beyond the slots (trials of a dead host that nobody has missed yet) fill nothing.
+    Spans beyond the number of slots (trials of a dead host whose loss is not
+    yet detected) do not count.
     """
     instants = {begin, end, *(at for at, _ in capacity), *(at for span in spans for at in span)}
     marks = sorted(at for at in instants if begin <= at <= end)
@@ -205,7 +206,7 @@ def share(
 
 
 def overlaps(notes: list[dict[str, Any]]) -> int:
-    """How often two trials had the same GPU of the same host at the same time."""
+    """How often two trials used the same GPU of the same host at the same time."""
     count = 0
     for number, one in enumerate(notes):
         for other in notes[number + 1 :]:

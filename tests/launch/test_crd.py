@@ -1,4 +1,4 @@
-"""The checker of manifests: it knows every field, and says all that is wrong."""
+"""Checker of manifests: it knows every field, and reports all errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sweeps on a cluster of several hosts, brought up by the recipe and launched as jobs."""
+"""Sweeps on a cluster of several hosts, started by the recipe and launched as jobs."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_stopped_resumed_and_placed_by_resources(tmp_path: Path) -> None:
 
 
 def check_other_versions(scenario: Scenario, folder: Path) -> None:
-    """A host whose torch says that it is another one is named, and nothing runs."""
+    """A host with another version of torch is named, and nothing runs."""
     fake = folder / "packages" / "torch-0.0.1.dist-info"
     fake.mkdir(parents=True)
     (fake / "METADATA").write_text("Metadata-Version: 2.1\nName: torch\nVersion: 0.0.1\n")

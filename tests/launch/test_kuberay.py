@@ -1,4 +1,4 @@
-"""What the launcher for Kubernetes asks of kubectl: a script of that name writes it down."""
+"""Calls of kubectl by the launcher for Kubernetes, recorded by a fake kubectl."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def launch(*words: str) -> str:
 
 
 def verbs(folder: Path) -> list[str]:
-    """What changes something, in its order."""
+    """The calls that change something, in order."""
     lines = (folder / "said").read_text().splitlines()
     return [line.partition(" ")[0] for line in lines if not line.startswith("get ")]
 

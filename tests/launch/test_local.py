@@ -1,4 +1,4 @@
-"""The background of this machine, and what is remembered of a launch."""
+"""Launches in the background of this machine, and their records."""
 
 from __future__ import annotations
 
@@ -150,13 +150,13 @@ def test_a_driver_that_takes_long_is_said(home: Path, monkeypatch: pytest.Monkey
     launcher, said = LocalLauncher(), []
     record = launcher.submit(scripted(home, "import time; time.sleep(60)"), said.append)
     launcher.stop(record)
-    assert "has not begun to write after 0 s" in said[0]
+    assert "has written nothing after 0 s" in said[0]
 
 
 def test_a_sweep_that_was_resumed_by_hand_is_found_after_its_launch(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its record says that it has ended, or nobody knows; the lock says that it runs."""
+    """Its record says that it has ended, or that this is unknown; the lock shows that it runs."""
     monkeypatch.setenv("PATH", str(home))
     folder = home / "runs" / "a"
     folder.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""``nasbo launch --dry-run`` says exactly what it would do, and refuses what cannot be."""
+"""Output of ``nasbo launch --dry-run``, and refused launches."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def test_what_cannot_be_is_said_in_one_line(home: Path, words: list[str], rule: 
 def test_files_outside_the_working_directory_are_refused(home: Path, tmp_path: Path) -> None:
     (tmp_path / "far.yaml").write_text((home / "my_space.yaml").read_text())
     (home / "sweep.yaml").write_text(f"space: {tmp_path}/far.yaml\ntrainer: my_own_trainer:train\n")
-    assert "must lie in the working directory" in dry_run("sweep.yaml", "--on", "local", code=2)
+    assert "must be in the working directory" in dry_run("sweep.yaml", "--on", "local", code=2)
 
 
 def test_storage_path_names_the_folder(home: Path) -> None:

@@ -1,4 +1,4 @@
-"""The recipes: their values, their placeholders, and Ray's own schema for ``ray up``."""
+"""Recipes: their values, their placeholders, and Ray's schema for ``ray up``."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_every_recipe_has_a_readme_that_is_listed(name: str) -> None:
 
 
 def test_stop_ends_the_processes_of_its_own_cluster_only(tmp_path: Path) -> None:
-    """As Ray names them; `ray stop` would end those of every cluster."""
+    """With Ray's names of processes; `ray stop` would end those of every cluster."""
     (tmp_path / "cluster.env").write_text(
         "HEAD_ADDRESS=10.0.0.1\nRAY_PORT=45671\nTOKEN_FILE=/nowhere\n"
     )

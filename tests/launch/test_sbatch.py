@@ -1,4 +1,4 @@
-"""What the script for Slurm starts: scripts named srun and scontrol take its words."""
+"""Processes that the Slurm script starts, with fake srun and scontrol."""
 
 from __future__ import annotations
 

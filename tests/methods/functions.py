@@ -1,4 +1,4 @@
-"""What the tests of the methods share: a search of Jenatton's function."""
+"""Shared search of the tests of methods, on Jenatton's function."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["SMALL", "jenatton", "searched"]
 
 
 def searched(method: str, n: int, seed: int = 0, **options: Any) -> Search:
-    """A search of Jenatton's function after ``n`` trials, one at a time behind the design."""
+    """A search of Jenatton's function after ``n`` trials, one at a time after the design."""
     search = Search(SMALL, method=method, mode="min", seed=seed, **options)
     for trial in search.ask(8):
         search.tell(trial, jenatton(trial.config))

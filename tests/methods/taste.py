@@ -1,4 +1,4 @@
-"""A small function with one good value of each kind."""
+"""Small function with one good value of each kind."""
 
 from __future__ import annotations
 
@@ -20,12 +20,14 @@ TREE = {
 
 
 def few(config: Config) -> bool:
-    """Whether a config of the tree is among the eighth that the limits let pass."""
+    """Whether a config of the tree is among the eighth that the limits allow."""
     return bool(config["x"] ** 2 + config["y"] ** 2 < 0.153)
 
 
 def check_few_are_found(search: Search, n: int) -> None:
-    """Scores lead out of the limits, and yet the configs after the design are the method's own."""
+    """The best scores are outside of the limits, and still the method
+    itself suggests all configs.
+    """
     for _ in range(4 + n):
         (trial,) = search.ask(1)
         search.tell(trial, -trial.config["x"] - trial.config["y"])
@@ -33,7 +35,7 @@ def check_few_are_found(search: Search, n: int) -> None:
 
 
 def check_good_values_are_asked_for(search: Search) -> None:
-    """After twenty of forty trials most configs lie near the best place."""
+    """After twenty of forty trials most configs are near the optimum."""
     for _ in range(40):
         (trial,) = search.ask(1)
         penalty = 0.0 if trial.config["c"] is None else 1.0

@@ -42,7 +42,7 @@ def test_bound_of_a_vertex_is_the_largest_there(nested_space: Space) -> None:
 
 @pytest.mark.parametrize("shape", ["nested", "repeated", "thousands"])
 def test_best_path_through_the_tree_is_the_best_of_all(shape: str) -> None:
-    """Going up from the leaves finds what looking at every subspace would find."""
+    """Dynamic programming from the leaves finds the same as a search of every subspace."""
     space = load_space(SPACES[shape])
     model, seen = fitted(space)
     bounds = VertexBounds(model, seen, np.random.default_rng(0))

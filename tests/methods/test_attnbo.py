@@ -1,4 +1,4 @@
-"""The method attnbo: options, batches, repeats, and that it finds optima."""
+"""Method attnbo: options, batches, repeats, and found optima."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_visiting_every_one_of_too_many_subspaces_is_refused() -> None:
 
 
 class Greedy(Pointwise):
-    """The posterior mean, in all subspaces."""
+    """The posterior mean as the acquisition, in all subspaces."""
 
     name = "greedy"
     is_sampled = False
@@ -245,7 +245,7 @@ def test_values_that_need_quotes_open_branches_too() -> None:
 
 @pytest.mark.parametrize("name", ["attnbo", "gp"])
 def test_a_batch_has_no_near_twins(name: str) -> None:
-    """A model that is sure of the optimum must not spend a batch on copies of it."""
+    """A model that is certain of the optimum must not fill a batch with near copies of it."""
     search = Search({"x": {"type": "float", "range": [0, 1]}}, name, seed=0)
     for _ in range(10):
         (trial,) = search.ask(1)

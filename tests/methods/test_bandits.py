@@ -1,4 +1,4 @@
-"""Bandits-BO: arms, draws, and hyperparameters by slice sampling."""
+"""Bandits-BO: arms, Thompson draws, and hyperparameters by slice sampling."""
 
 from __future__ import annotations
 

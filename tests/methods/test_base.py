@@ -1,4 +1,4 @@
-"""What all methods share: the design, fallbacks that are counted, no repeats, fixed randomness."""
+"""Common behaviour of methods: design, counted fallbacks, no repeats, fixed randomness."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from nasbo.space import Config, Space, load_space
 
 
 class Scripted(Method):
-    """Proposes what it is told to, or raises."""
+    """Proposes given configs, or raises."""
 
     def __init__(self, space: Space, seed: int = 0) -> None:
         super().__init__(space, seed)

@@ -1,4 +1,4 @@
-"""What a search returns under noise: estimates of the methods with a surrogate."""
+"""Returned configs under noise: estimates of the methods with a surrogate."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def noisy_search(
     mode: Mode = "min",
     **options: Any,
 ) -> Search:
-    """Thirty results from all over the space, then a search up to ``n`` trials."""
+    """Thirty results from the whole space, then a search up to ``n`` trials."""
     search = Search(SPACE, method, mode, seed, journal=journal, **options)
     sign = 1.0 if mode == "min" else -1.0
     rng = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""Regularised evolution: tournaments among the living, one change at a time."""
+"""Regularised evolution: tournaments among the population, one change at a time."""
 
 from __future__ import annotations
 

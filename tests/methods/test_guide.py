@@ -1,4 +1,4 @@
-"""The guide for authors of methods: its files are a package that passes the contracts."""
+"""Guide for authors of methods: its files are a package that passes the contracts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GUIDE = (ROOT / "nasbo" / "methods" / "README.md").read_text(encoding="utf-8")
 
 @pytest.fixture
 def package(tmp_path: Path) -> Path:
-    """The files of the guide, as pip would have installed them."""
+    """The files of the guide, as installed by pip."""
     for block in re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL):
         name = block.partition("\n")[0].removeprefix("# ")
         (tmp_path / name).write_text(block, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The methods with one surrogate: they find optima, tell what they thought, refuse bad options."""
+"""Methods with one surrogate: found optima, journaled predictions, and refused options."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from .functions import searched
 def test_it_comes_close_to_the_best_of_a_leaf(
     method: str, options: dict[str, Any], n: int, bound: float
 ) -> None:
-    """The leaves' least values are 0.1 to 0.4; random search is at 0.29 to 0.75 after 14."""
+    """The minima of the leaves are 0.1 to 0.4; random search is at 0.29 to 0.75 after 14 trials."""
     search = searched(method, n, **options)
     assert search.best.value is not None
     assert search.best.value < bound

@@ -1,4 +1,4 @@
-"""Places of a round of attnbo: one for each subspace, or by promise."""
+"""Allocation of the places of an attnbo round: one per subspace, or by promise."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from tests.acquisition.scenes import Array, never
 
 N_SUBSPACES = 4
 PENALTY = 20.0
-"""By so much all subspaces but the first are worse, more than any parameter makes up for."""
+"""Offset of all subspaces but the first: worse than any effect of a parameter."""
 
 
 def one_sided(space: Space, config: Config) -> float:
-    """A value to minimise: a valley in every subspace, the deepest by far in the first one."""
+    """A value to minimise: a valley in every subspace, by far the deepest in the first one."""
     subspace = space.subspace_of(config)
     distance = subspace.encode(config) - 0.3
     return float(distance @ distance) + PENALTY * (subspace.index > 0)

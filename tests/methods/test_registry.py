@@ -1,4 +1,4 @@
-"""Names and options to methods."""
+"""Registry of methods: names and options."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ broken = lucky_plugin:Nothing
 
 @pytest.fixture
 def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A package with a method, as pip would have installed it."""
+    """A package with a method, as installed by pip."""
     (tmp_path / "lucky_plugin.py").write_text(PLUGIN, encoding="utf-8")
     info = tmp_path / "lucky_plugin-1.0.dist-info"
     info.mkdir()

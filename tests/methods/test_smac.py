@@ -1,4 +1,4 @@
-"""SMAC through its package: the same forest at less cost, and one answer in every process."""
+"""SMAC through its package: the same forest at lower cost, and equal results in every process."""
 
 from __future__ import annotations
 

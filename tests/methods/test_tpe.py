@@ -1,4 +1,4 @@
-"""TPE through Optuna: what it is told, and that it uses it."""
+"""TPE through Optuna: its data, and their effect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two-step EI: the path first, then the leaf."""
+"""Two-step expected improvement: the path first, then the leaf."""
 
 from __future__ import annotations
 

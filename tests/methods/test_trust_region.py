@@ -1,4 +1,4 @@
-"""Trust regions: how they grow, shrink and restart, and what lies inside."""
+"""Trust regions: growth, shrinkage, restarts, and the configs inside."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_an_improvement_within_the_margin_is_a_failure() -> None:
 
 
 def test_it_restarts_when_it_is_too_small() -> None:
-    n = 2 + 4 * 6  # 10, 6, 4, 2, 1, 0: five times; one more would begin to count anew
+    n = 2 + 4 * 6  # 10, 6, 4, 2, 1, 0: five times; one more would start the count again
     runs = replay([1.0, 1.0, *[0.0] * n], RULES)
     assert len(runs) == 2
     assert runs[0].rows == tuple(range(22))
@@ -79,7 +79,9 @@ def test_a_config_of_the_next_run_ends_the_present_one() -> None:
 def test_a_region_that_is_used_up_gives_way_to_the_next_run(
     batch: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With one choice of two changed at most, it has 11 configs, and much more patience."""
+    """With at most one of two choices changed it has 11 configs, which are
+    fewer than the patience.
+    """
     near = partial(Rules, radius_start=1)
     monkeypatch.setattr("nasbo.methods.casmopolitan.Rules", near)
     levels = {"type": "choice", "range": list(range(6))}
@@ -112,7 +114,7 @@ def test_structural_integers_are_choices_however_long() -> None:
 
 
 def n_changes(home: Subspace, centre: Config, subspace: Subspace, config: Config) -> int:
-    """Choices and structural values of the centre that the config has too, but differently."""
+    """Number of choices and structural values that differ between the config and the centre."""
     before, after = values_of(home, centre), values_of(subspace, config)
     choices = [s for s in home.coordinates if s.is_fixed or not s.parameter.is_ordered]
     keys = [(one.name, one.index) for one in choices]
@@ -187,7 +189,7 @@ def test_every_run_begins_where_the_global_gp_says(
 
 
 def test_searches_restart_elsewhere() -> None:
-    """With no patience at all, runs end, and a new one begins where the global GP says."""
+    """Without patience, runs end, and a new one begins where the global GP suggests."""
     space = {"x": {"type": "float", "range": [0, 1]}, "c": {"type": "choice", "range": ["a", "b"]}}
     search = Search(space, method="casmopolitan", failure_tolerance=1)
     for trial in search.ask(2):

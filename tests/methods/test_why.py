@@ -1,4 +1,4 @@
-"""Why a trial: prediction without its own result, improvement, neighbours, parameters."""
+"""Explanation of a trial: leave-one-out prediction, improvement, neighbours, parameters."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SURROGATES = ["addtree", "arc", "attnbo", "bandits", "gp", "independent", "tree"
 
 
 def straight(mode: str, n: int = 12) -> Search:
-    """x decides alone: the score is linear in it, z does nothing."""
+    """The score is linear in x; z has no effect."""
     search = Search({"x": UNIT, "z": UNIT}, method="gp", mode=mode)
     for at in range(n):
         x = (at + 0.5) / n
@@ -49,7 +49,7 @@ def straight(mode: str, n: int = 12) -> Search:
 def test_a_finished_trial_is_predicted_without_its_own_result(mode: str) -> None:
     search = straight(mode)
     sign = 1.0 if mode == "max" else -1.0
-    search.observe({"x": 0.5, "z": 0.5}, sign * 900.0)  # nothing else hints at this
+    search.observe({"x": 0.5, "z": 0.5}, sign * 900.0)  # nothing else indicates this
     *_, outlier = search.history.trials
     why = make_method("gp", search.space).why(search.history, outlier)
     assert why.reason == ""
@@ -134,7 +134,7 @@ def _why(search: Search, config: Config, method: str = "gp") -> Why:
 
 @pytest.mark.parametrize("mode", ["min", "max"])
 def test_parameters_speak_for_or_against(mode: str) -> None:
-    """x is better by 10 for each 1; the typical x is the lower median, 5.5 / 12."""
+    """The score improves by 10 per unit of x; the typical x is the lower median, 5.5 / 12."""
     good = _why(straight(mode), {"x": 0.95, "z": 0.3})
     gains = {one.parameter: one for one in good.effects}
     assert next(iter(gains)) == "x", "the largest first"

@@ -1,4 +1,4 @@
-"""One sweep for all tests that only look at it."""
+"""Sweep that is shared by all read-only tests."""
 
 from __future__ import annotations
 

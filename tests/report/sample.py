@@ -1,4 +1,4 @@
-"""Folders of sweeps that nobody ran, with all that a report can show, at known times."""
+"""Folders of simulated sweeps with everything that a report can show, at known times."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def make_folder(
     budget: int | None = None,
     **settings: Any,
 ) -> Path:
-    """A sweep of ``n_trials`` that have ended; every ninth one has failed.
+    """A sweep of ``n_trials`` ended trials, of which every ninth has failed.
 
     Trials last 60 s, four at a time; the value is 0.5 + learning_rate or C, plus a ripple.
     """
@@ -70,7 +70,7 @@ def _play_round(search: Search, n: int, rng: np.random.Generator) -> None:
 
 
 def play(search: Search, trial: Trial, start: float) -> None:
-    """Run a trial in no time at all, as if it had lasted a minute."""
+    """Simulate a trial that lasts a minute."""
     search.record(started(trial.id, time=start))
     value = value_of(trial)
     metrics = {"epochs": 3, "params": 1e5 + 1e3 * trial.id, "flops": 1e7 * (1 + trial.id % 5)}
@@ -87,7 +87,7 @@ def play(search: Search, trial: Trial, start: float) -> None:
 def make_interrupted(folder: Path, is_resumed: bool = True) -> Path:
     """A sweep of four trials on two slots, interrupted after 90 s and resumed an hour later.
 
-    Two trials of 60 s end; of the next two, one breaks off 30 s after its start, and is trained
+    Two trials of 60 s end. Of the other two, one is interrupted 30 s after its start and trained
     again for 60 s; the other one had not started yet.
     """
     given = {"space": "svm", "trainer": "own:train", "trials": 4, "method": "random", "mode": "max"}

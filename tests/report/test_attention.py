@@ -39,7 +39,7 @@ def test_blocks_attend_to_each_other(folder: Path) -> None:
 
 
 def test_what_is_shared_was_learned(tmp_path: Path) -> None:
-    """Two functions of the branches of one type: the same one, and one that has nothing to do."""
+    """Two functions of the branches of one type: the same one, and an unrelated one."""
     space = {
         "kind": {
             "type": "choice",

@@ -1,4 +1,4 @@
-"""Several sweeps on one page."""
+"""Comparison page of several sweeps."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_spaces_of_one_name_are_told_apart(folders: list[Path], tmp_path: Path) 
 
 
 def _one_subspace(folder: Path, index: int, n: int) -> Study:
-    """A sweep that never left one subspace."""
+    """A sweep with trials of one subspace only."""
     create_folder(folder, make_sweep({"space": "svm", "trainer": "own:train", "mode": "max"}))
     with Search("svm", "random", "max", journal=folder / JOURNAL_FILE) as search:
         subspace = search.space.subspace(index)
@@ -177,7 +177,7 @@ def test_panels_share_their_scales(folders: list[Path], name: str) -> None:
 
 @pytest.mark.parametrize("name", ["timeline", "failures"])
 def test_bars_share_their_scales(folders: list[Path], name: str) -> None:
-    """Twelve trials in three rounds beside sixteen in four."""
+    """Twelve trials in three rounds next to sixteen in four."""
     short, long = (
         max(s.x + s.width for s in drawing.shapes if isinstance(s, Box)) - start
         for drawing in _drawings(name, [open_study(folder) for folder in folders[:2]])
@@ -212,7 +212,7 @@ def test_a_panel_that_fails_costs_no_other(folders: list[Path]) -> None:
 
 
 def test_networks_are_the_best_of_each_sweep_in_the_same_colours(tmp_path: Path) -> None:
-    sizes = ((40, 0), (28, 1))  # the best of the one has fewer kinds of blocks
+    sizes = ((40, 0), (28, 1))  # the best of the second has fewer kinds of blocks
     studies = [open_study(make_folder(tmp_path / str(n), n, seed=seed)) for n, seed in sizes]
     colors: dict[str, set[str]] = {}
     for drawing, study in zip(_drawings("architectures", studies), studies, strict=True):

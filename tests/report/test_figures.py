@@ -1,4 +1,4 @@
-"""Every figure of the report, on a sweep that has data for all of them and on poorer ones."""
+"""All figures of the report, on a sweep that has data for all of them and on others."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_costs_come_from_the_summary_where_trials_do_not_tell(study: Study) -> N
 
 
 def _with_trials(study: Study, trials: Sequence[Trial]) -> Study:
-    """The same study, had its trials been these."""
+    """The same study with other trials."""
     view = study.history.snapshot()
     view.trials = tuple(trials)
     return replace(study, history=view)
@@ -158,7 +158,7 @@ def test_trials_go_to_the_first_free_slot() -> None:
 
 
 def test_downtime_is_no_training(tmp_path: Path) -> None:
-    """Of 150 s on two slots 270 s were trained; the hour between counts nowhere."""
+    """Of 150 s on two slots 270 s were trained; the hour between does not count."""
     study = open_study(make_interrupted(tmp_path / "run"))
     placed = placed_stays(study)
     assert [(stay.run.number, stay.number, stay.start, stay.end) for stay in placed] == [
@@ -227,7 +227,7 @@ def test_importance_finds_what_the_value_depends_on(study: Study) -> None:
 
 
 def test_importance_of_noise_is_not_drawn(tmp_path: Path) -> None:
-    """Fifteen results in 47 parameters that have nothing to do with them."""
+    """Fifteen results in 47 parameters that have no effect on them."""
     study = open_study(make_folder(tmp_path / "noise", 16))
     rng = np.random.default_rng(0)
     study = _with_trials(

@@ -1,4 +1,4 @@
-"""The words of a dry run."""
+"""Text of a dry run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Grafana board: its queries name our metrics, and it finds its way onto Ray's own board."""
+"""Grafana dashboard: its queries name our metrics, and it is added to Ray's own dashboard."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which parameters matter, on searches whose truth is known."""
+"""Parameter importance on searches with known truth."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_few_results_of_noise_claim_nothing(space: Any, seed: int) -> None:
 
 
 def test_noise_is_claimed_to_matter_in_few_cases() -> None:
-    """The permutation test alone lets 5 % pass."""
+    """The permutation test alone would accept 5 %."""
     n_claims = 0
     for seed in range(40):
         found = measure_importance(_history(_many(12), _noise(seed), 60, seed))
@@ -91,7 +91,7 @@ def test_a_parameter_that_rules_is_named_with_an_interval(seed: int) -> None:
 
 
 def _interval(n: int, seed: int) -> tuple[float, float]:
-    """Of a parameter that matters as much as one other."""
+    """Interval for one of two equally important parameters."""
     rng = np.random.default_rng(1_000 + seed)
     found = measure_importance(
         _history(_many(8), lambda c: c["p0"] + c["p2"] + 0.3 * float(rng.normal()), n, seed)
@@ -112,7 +112,7 @@ def test_entries_of_lists_are_apart_and_together_by_name() -> None:
     found = measure_importance(
         _history(SPACES["repeated"], lambda config: float(config["op"][0] == "a"), 120)
     )
-    assert found is None  # two values alone have no ranks to speak of
+    assert found is None  # ranks of only two values mean nothing
     found = measure_importance(
         _history(SPACES["repeated"], lambda c: (c["op"][0] == "a") + 0.1 * c["x"][0], 120)
     )

@@ -1,4 +1,4 @@
-"""The display of a running sweep, in a terminal and without one."""
+"""Display of a running sweep, in a terminal and without one."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_sparkline() -> None:
 
 
 def test_time_left_goes_by_the_trials_that_ended_last(folder: Path) -> None:
-    """Six rounds of four trials of 60 s each, and a night between two of them."""
+    """Six rounds of four trials of 60 s each, with a night between two of them."""
     history = history_of(folder)
     decisions = sum(one.seconds for one in history.rounds)
     assert time_left(history, 48) == pytest.approx(24 * (6 * 60 + decisions) / 24)
@@ -156,7 +156,7 @@ def test_time_left_goes_by_the_trials_that_ended_last(folder: Path) -> None:
     later = [_moved(trial, 3e4) for trial in view.trials[12:]]
     view.trials = (*view.trials[:12], *later)
     assert time_left(view, 48) == pytest.approx(6 * 60 + decisions)
-    again = view.trials[11]  # broken off before the night, begun again after it
+    again = view.trials[11]  # interrupted before the night, restarted after it
     run = replace(again.first, attempts=again.attempts + later[0].attempts, ended_at=3e9)
     view.trials = (*view.trials[:11], replace(again, runs=(run,)), *later)
     assert time_left(view, 48) == pytest.approx(6 * 60 + decisions)
@@ -165,7 +165,7 @@ def test_time_left_goes_by_the_trials_that_ended_last(folder: Path) -> None:
 
 
 def _moved(trial: Trial, seconds: float) -> Trial:
-    """A trial that ran later."""
+    """The same trial at a later time."""
     (only,) = trial.attempts
     attempts = (Attempt(only.start + seconds, (only.end or 0.0) + seconds),)
     ended_at = (trial.ended_at or 0.0) + seconds

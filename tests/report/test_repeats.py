@@ -1,4 +1,4 @@
-"""Repeats in reports: they run, but a config counts once and with its mean."""
+"""Repeats in reports: they use slots, but a config counts once, with its mean."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run ends with: the best trial in words, and its picture."""
+"""Final output of a run: the best trial as text, and its picture."""
 
 from __future__ import annotations
 

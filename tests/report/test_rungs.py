@@ -1,4 +1,4 @@
-"""How a sweep with rungs is shown: on its way, in its report, and in TensorBoard."""
+"""Display of a sweep with rungs: while it runs, in its report, and in TensorBoard."""
 
 from __future__ import annotations
 

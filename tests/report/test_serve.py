@@ -1,4 +1,4 @@
-"""The live report over a real connection."""
+"""Live report over a real connection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes to TensorBoard, read back from the event files."""
+"""TensorBoard output, read back from the event files."""
 
 from __future__ import annotations
 

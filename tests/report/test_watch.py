@@ -1,4 +1,4 @@
-"""Following a sweep that somebody else runs, and its table in the terminal."""
+"""Live status table of a sweep that another process runs."""
 
 from __future__ import annotations
 

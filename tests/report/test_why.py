@@ -1,4 +1,4 @@
-"""A trial's explanation in words."""
+"""Explanation of a trial as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report as a file, and the commands that write it."""
+"""Report as a file, and the commands that write it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ VOID = {"meta", "link", "br", "img", "hr", "input"}
 
 
 class _Checker(HTMLParser):
-    """Notes figures, addresses and tags that are left open."""
+    """Collects figures, addresses and unclosed tags."""
 
     def __init__(self) -> None:
         super().__init__()

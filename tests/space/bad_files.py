@@ -1,4 +1,4 @@
-"""Space files that must be refused: the text, the line at fault, and what the message must say."""
+"""Invalid space files: the text, the line of the error, and the parts of the message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hypothesis generators of space documents: right ones, nearly right ones, and noise."""
+"""Hypothesis strategies for space documents: valid ones, nearly valid ones, and noise."""
 
 from __future__ import annotations
 
@@ -114,14 +114,14 @@ def _entries(draw: st.DrawFn, names: Iterator[str], depth: int, repeats: bool) -
 
 @st.composite
 def right_documents(draw: st.DrawFn) -> Document:
-    """Documents that follow the grammar: the loader must take every one of them."""
+    """Documents that follow the grammar: the loader must accept every one of them."""
     names = (f"p{number}" for number in itertools.count())
     return draw(_parameters(names, 2, True))
 
 
 @st.composite
 def nearly_right_documents(draw: st.DrawFn) -> Document:
-    """Right documents with a few places overwritten by something else."""
+    """Valid documents with a few nodes overwritten by something else."""
     document = draw(right_documents())
     for _ in range(draw(st.integers(1, 3))):
         places = [place for place in _mappings(document) if place]
@@ -145,7 +145,7 @@ fragment_texts = st.lists(st.sampled_from(FRAGMENTS), max_size=30).map("".join)
 
 @st.composite
 def mutated_texts(draw: st.DrawFn) -> str:
-    """Shipped files with pieces cut out, doubled, moved or replaced."""
+    """Shipped files with pieces removed, duplicated, moved or replaced."""
     text = draw(st.sampled_from(TEXTS))
     for _ in range(draw(st.integers(1, 5))):
         start = draw(st.integers(0, max(len(text) - 1, 0)))

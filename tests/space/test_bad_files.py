@@ -1,4 +1,4 @@
-"""Every kind of broken space file: one SpaceError with place, rule and value; exit code 2."""
+"""Every kind of invalid space file: one SpaceError with location, rule and value; exit code 2."""
 
 from __future__ import annotations
 

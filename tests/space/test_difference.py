@@ -1,4 +1,4 @@
-"""The first difference between two spaces, in words."""
+"""First difference between two spaces, as text."""
 
 from __future__ import annotations
 

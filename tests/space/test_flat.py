@@ -1,4 +1,4 @@
-"""Spaces for other packages: flat names, parents, and configs there and back."""
+"""Flat form of spaces for other packages: names, parents, and conversion of configs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The grammar of space files: what each way of writing means."""
+"""Grammar of space files: the meaning of each form."""
 
 from __future__ import annotations
 

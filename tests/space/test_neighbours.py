@@ -1,4 +1,4 @@
-"""Configs near others."""
+"""Neighbours of configs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One parameter: values, levels, places in [0, 1]."""
+"""One parameter: values, levels, and positions in [0, 1]."""
 
 from __future__ import annotations
 

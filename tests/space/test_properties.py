@@ -1,4 +1,4 @@
-"""Random documents against the loader: only ``SpaceError`` or a sound ``Space`` comes out."""
+"""Random documents against the loader: each gives a ``SpaceError`` or a valid ``Space``."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _load_bytes(data: bytes) -> Space | None:
 
 
 def _count(document: dict[Any, Any]) -> int:
-    """The number of subspaces, by the definition and not by the code."""
+    """Number of subspaces by the definition, independent of the code."""
     total = 1
     for entry in document.values():
         below = entry.get("submodule")

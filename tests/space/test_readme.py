@@ -1,4 +1,4 @@
-"""The guide to space files is true: its examples load and mean what it says."""
+"""Guide to space files: its examples load and mean what it says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The spaces that ship with the package: their counts, and that they read as the paper prints."""
+"""Shipped spaces: their counts, and agreement with the paper."""
 
 from __future__ import annotations
 

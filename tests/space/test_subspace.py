@@ -1,4 +1,4 @@
-"""Rows of a subspace's unit cube: drawn, moved, neighbours, projections."""
+"""Rows of a subspace's unit cube: samples, moves, neighbours, projections."""
 
 from __future__ import annotations
 

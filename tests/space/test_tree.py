@@ -1,4 +1,4 @@
-"""Spaces and subspaces: counting, numbering, validation, the unit cube."""
+"""Spaces and subspaces: counts, indices, validation, the unit cube."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A folder of this disk in the part of a bucket, through the same file system layer."""
+"""Bucket for the tests: a folder of this disk behind the same file system layer."""
 
 from __future__ import annotations
 

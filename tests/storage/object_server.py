@@ -1,4 +1,4 @@
-"""Object server on the loopback that speaks a little S3 and GCS, or speaks it badly."""
+"""Object server on the loopback with a small part of S3 and GCS, correct or faulty."""
 
 from __future__ import annotations
 

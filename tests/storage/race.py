@@ -1,4 +1,4 @@
-"""Race for leases: several processes want the same one at the same moment."""
+"""Race of several processes for the same lease."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TIMEOUT_S = 120
 
 
 class SlowLocation(Location):
-    """Its first write stalls, as on a slow network: what was read before may be old."""
+    """Its first write stalls, as on a slow network, so that what it has read may be outdated."""
 
     def __init__(self, url: str, stall_s: float) -> None:
         super().__init__(url)
@@ -48,12 +48,12 @@ class SlowLocation(Location):
 
 
 def race(url: str, rounds: int = ROUNDS, lease_s: float = 3.0) -> list[int]:
-    """How many of the processes got the lease, in each round.
+    """Number of processes that got the lease, in each round.
 
     Args:
-        url: each round has a folder of its own below it, named by its number.
-        rounds: every second one without a stall.
-        lease_s: see ``Lease``; more than a stall, or a lease is old before it is taken.
+        url: each round has its own folder below it, named by its number.
+        rounds: every second one is without a stall.
+        lease_s: see ``Lease``; longer than a stall, or a lease has expired before it is taken.
     """
     context = multiprocessing.get_context("spawn")
     barrier, winners = context.Barrier(N_PROCESSES), context.Queue()

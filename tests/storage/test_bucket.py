@@ -1,4 +1,4 @@
-"""Conditional writes to a bucket: S3 and GCS, odd servers, and where keys come from."""
+"""Conditional writes to a bucket: S3 and GCS, faulty servers, and sources of credentials."""
 
 from __future__ import annotations
 

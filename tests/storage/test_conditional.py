@@ -34,7 +34,7 @@ def test_a_file_that_is_gone_is_not_replaced(target: FileObject, tmp_path: Path)
 
 
 class Deaf(FileObject):
-    """A store that does not heed one of the two conditions."""
+    """A store that ignores one of the two conditions."""
 
     def __init__(self, path: Path, ignores_create: bool) -> None:
         super().__init__(path)

@@ -1,4 +1,4 @@
-"""One writer at a time."""
+"""Lease of a single writer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.storage.race import ROUNDS, race
 def test_a_second_writer_is_refused_while_the_first_renews(location: Location) -> None:
     first = Lease(location, lease_s=2)
     found = json.loads(location.read(NAME) or b"")
-    # There is no process to look at.
+    # There is no process to check.
     location.write(NAME, json.dumps({**found, "host": "elsewhere"}).encode())
     stop = threading.Event()
 
@@ -112,7 +112,7 @@ def test_of_writers_that_wait_for_a_dead_one_one_wins(url: str) -> None:
 def test_a_writer_that_stalls_before_it_takes_a_free_lease_does_not_get_it(
     location: Location, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It saw that nobody had the lease; when it goes on, somebody has."""
+    """It read that the lease was free; before it writes, another process has taken it."""
     slow, first = location.versioned(NAME), []
     write = slow.write
 
@@ -134,7 +134,7 @@ def test_a_writer_finds_out_on_renewal_that_its_lease_was_taken(location: Locati
     other = {**json.loads(location.read(NAME) or b""), "id": "other", "host": "elsewhere"}
     location.write(NAME, json.dumps(other).encode())
     lease._thread.join(timeout=10)
-    assert lease._age() < 2.5  # too young to look at the bucket
+    assert lease._age() < 2.5  # too recent to read the bucket
     with pytest.raises(JournalError, match="on elsewhere"):
         lease.confirm()
     lease.release()
@@ -143,7 +143,7 @@ def test_a_writer_finds_out_on_renewal_that_its_lease_was_taken(location: Locati
 
 @pytest.mark.parametrize("is_stored", [True, False])
 def test_a_lost_answer_costs_nothing(location: Location, is_stored: bool) -> None:
-    """A write that failed may have been stored; the next renewal sees which."""
+    """A write that failed may have been stored; the next renewal finds out."""
     lease = Lease(location, lease_s=60)
     write = lease._object.write
 

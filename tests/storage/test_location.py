@@ -47,7 +47,7 @@ def test_a_fault_that_passes_is_tried_again(location: Location) -> None:
 
 
 def test_nobody_sees_half_an_object(location: Location) -> None:
-    """A reader beside a writer finds one of the two contents, never a part."""
+    """A concurrent reader finds one of the two contents, never a part."""
     contents = {b"a" * 300_000, b"b" * 500_000}
     location.write("large", min(contents))
     stop = threading.Event()

@@ -1,4 +1,4 @@
-"""A journal in a bucket: what was acknowledged is there, whoever reads it."""
+"""Journal in a bucket: every reader finds what was acknowledged."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_every_acknowledged_write_is_in_the_bucket_before_it_returns(
             journal.append(event(number))
             data, _ = fetch_journal(location)
             assert data == journal.path.read_bytes()
-        journal.append(event(4), sync=False)  # progress goes with the next write
+        journal.append(event(4), sync=False)  # progress is stored with the next write
         assert len(fetch_journal(location)[0]) < journal.path.stat().st_size
         journal.append(event(5), event(6))
         assert fetch_journal(location)[0] == journal.path.read_bytes()
@@ -60,7 +60,7 @@ def test_a_bucket_that_refuses_ends_the_writing(tmp_path: Path, location: Locati
     location.write = write  # type: ignore[method-assign]
     assert journal.path.read_bytes() == before
     with pytest.raises(JournalError, match="the bucket is full"):
-        journal.append(event(2))  # it may hold the first one after all
+        journal.append(event(2))  # it may contain the first one after all
     journal.close()
     assert fetch_journal(location)[0] == before
 
@@ -77,7 +77,7 @@ def test_an_interrupted_write_ends_the_writing(tmp_path: Path, location: Locatio
         journal.append(event(1))
     location.write = write  # type: ignore[method-assign]
     with pytest.raises(JournalError, match="a write was interrupted"):
-        journal.append(event(2))  # it may hold the first one after all
+        journal.append(event(2))  # it may contain the first one after all
     journal.close()
     assert fetch_journal(location)[0] == before
 
@@ -121,7 +121,7 @@ def test_a_missing_or_cut_segment_is_said(tmp_path: Path, location: Location) ->
 
 
 def test_a_second_writer_and_its_segments_win(tmp_path: Path, location: Location) -> None:
-    """The first writer stops without a word, the second takes over; then the first one wakes."""
+    """The first writer stalls, the second takes over; then the first one continues."""
     first = RemoteJournal(tmp_path / "a.jsonl", location, lease_s=1)
     first.append(event(0))
     first._lease._end.set()

@@ -1,4 +1,4 @@
-"""Which segments make up the journal, whatever writers left behind."""
+"""Segments that make up the journal, after any interleaving of writers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ def test_the_chain_follows_the_bytes() -> None:
 
 
 def test_an_old_writer_that_wakes_up_is_not_heard() -> None:
-    """The second writer began at byte 30; the first one stored more, longer and shorter."""
+    """The second writer began at byte 30; the first one stored more,
+    longer and shorter segments.
+    """
     own = [Segment(1, 0, 30), Segment(2, 30, 30), Segment(2, 30, 44), Segment(2, 44, 60)]
     late = [Segment(1, 30, 41), Segment(1, 41, 90)]
     assert chain([*own, *late]) == [Segment(1, 0, 30), Segment(2, 30, 44), Segment(2, 44, 60)]

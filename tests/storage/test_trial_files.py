@@ -1,4 +1,4 @@
-"""A trial's folder in a bucket: it comes back on another node."""
+"""Folder of a trial in a bucket, restored on another node."""
 
 from __future__ import annotations
 

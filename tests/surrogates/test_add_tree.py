@@ -1,4 +1,4 @@
-"""The Add-Tree covariance: definition 4, its block form, its vertices, and rows that share none."""
+"""Add-Tree covariance: definition 4, its block form, its vertices, and rows that share none."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def space() -> Space:
 
 
 def kernel(x: np.ndarray, scale: np.ndarray, weight: float, name: KernelName) -> np.ndarray:
-    """A vertex' kernel, written out."""
+    """The kernel of a vertex by its formula."""
     d2 = (((x[:, None] - x[None]) / scale) ** 2).sum(-1)
     if name == "se":
         return weight * np.exp(-d2 / 2)
@@ -95,7 +95,7 @@ def test_means_of_the_vertices_sum_up(space: Space, observe: Observe) -> None:
 
 
 def means_after(model: AddTreeGP, seen: Data, rows: list[int], batches: Batches) -> torch.Tensor:
-    """Posterior means where the model, with its hyperparameters as they are, has seen some rows."""
+    """Posterior means of the model, with unchanged hyperparameters, after some rows."""
     z = torch.from_numpy((seen.scores - seen.scores.mean()) / seen.scores.std())
     some = seen.take(rows)
     model.condition(list(some.subspaces), list(some.x), z[rows])
@@ -116,14 +116,17 @@ def test_rows_that_share_no_vertex_change_nothing(observe: Observe) -> None:
 
 
 def test_rows_tied_through_others_matter_in_a_forest() -> None:
-    """Two trees: a row that shares no vertex can matter through a row that shares both ways."""
+    """Two trees: a row that shares no vertex can matter through a row that
+    shares vertices with both.
+    """
     two = {
         name: {"type": "choice", "range": [0, 1], "submodule": {0: {f"{name}0": UNIT}}}
         for name in "pq"
     }
     space = load_space(two)
     model = AddTreeGP(space)
-    # The last row has p = 1 and q = 0: it is tied to subspace (0, 1) through the first ones.
+    # The last row has p = 1 and q = 0: it is correlated with subspace (0, 1) through the first
+    # ones.
     homes = [space.subspace(at) for at in (0, 0, 2)]
     x = [s.sample(1, np.random.default_rng(at))[0] for at, s in enumerate(homes)]
     seen = Data(space, homes, x, np.array([1.0, 2.0, 0.5]))
@@ -134,7 +137,7 @@ def test_rows_tied_through_others_matter_in_a_forest() -> None:
 
 
 def test_leaf_tied_by_a_constant_alone_has_a_gradient() -> None:
-    """It is flat where only a vertex without parameters has results, but differentiable."""
+    """It is constant where only a vertex without parameters has results, but differentiable."""
     leaves = {0: {"a": UNIT}, 1: {"b": UNIT}}
     inner = {"k": {"type": "choice", "range": [0, 1], "submodule": leaves}}
     space = load_space({"t": {"type": "choice", "range": ["u"], "submodule": {"u": inner}}})
@@ -148,7 +151,9 @@ def test_leaf_tied_by_a_constant_alone_has_a_gradient() -> None:
 
 
 def test_config_without_vertices_has_a_score_of_its_own(observe: Observe) -> None:
-    """An empty list below a root without parameters: tied to no other row, but predicted."""
+    """An empty list below a root without parameters: uncorrelated with
+    other rows, but predicted.
+    """
     space = load_space({"n": {"type": "int", "range": [0, 3], "submodule": {"u": UNIT}}})
     empty = space.subspace_of({"n": 0, "u": []})
     model = AddTreeGP(space)
@@ -169,7 +174,7 @@ def test_config_without_vertices_has_a_score_of_its_own(observe: Observe) -> Non
 
 
 def test_it_learns_from_other_leaves(space: Space, observe: Observe) -> None:
-    """The root's response is learned in leaf 1 and used in leaf 2."""
+    """The root's effect is learned in leaf 1 and used in leaf 2."""
     seen = observe(space, lambda c: -4.0 * (c["a"] - 0.3) ** 2, n=24)
     rows = [at for at, s in enumerate(seen.subspaces) if s.index == 0]
     rows += [at for at, s in enumerate(seen.subspaces) if s.index == 1][:2]

@@ -1,4 +1,4 @@
-"""What every GP behind a method promises: it learns, conditions, and fails loudly."""
+"""Common behaviour of all GPs of methods: fit, conditioning, and errors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CASES = {
     "add_tree_matern": SurrogateCase(partial(AddTreeGP, kernel="matern")),
     "arc": SurrogateCase(ArcGP),
     "attention": SurrogateCase(
-        # Trained for so short a time it leaves much to the noise, and it computes in float32.
+        # After so short a training it explains much as noise, and it computes in float32.
         partial(AttentionGP, settings=QUICK),
         max_error=0.9,
         max_variance=0.3,

@@ -1,4 +1,4 @@
-"""The arc kernel: distances on the cylinder, active and inactive."""
+"""Arc kernel: distances on the cylinder, active and inactive."""
 
 from __future__ import annotations
 

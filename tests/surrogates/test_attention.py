@@ -1,4 +1,4 @@
-"""The attention deep-kernel GP of the paper, mostly in a small size."""
+"""Attention deep-kernel GP of the paper, mostly in a small size."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_attention_map_covers_the_tokens(pooling: str, observe: Observe) -> None
     x = torch.full((subspace.n_free,), 0.5, dtype=torch.float64)
     attention = model.attention_map(subspace, x)
     assert attention.shape == (subspace.n_parameters, subspace.n_parameters)
-    rest = 0.0 if pooling == "mean" else 0.5  # some of it goes to the extra token
+    rest = 0.0 if pooling == "mean" else 0.5  # the rest attends to the extra token
     assert (attention.sum(1) <= 1 + 1e-6).all()
     assert (attention.sum(1) > 1 - rest - 1e-6).all()
 
@@ -116,7 +116,7 @@ def test_same_seed_same_posterior(observe: Observe) -> None:
 
 
 def test_many_rows_leave_nothing_to_chance(observe: Observe) -> None:
-    """Beyond 800 rows gpytorch would estimate determinants by random numbers of the process."""
+    """Beyond 800 rows, gpytorch would estimate determinants with the global random generator."""
     space = load_space("svm")
     seen = observe(space, valley, n=801)
     settings = AttentionSettings(QUICK.shape, Training(epochs=1))

@@ -1,4 +1,4 @@
-"""The GP of learning curves: what it predicts from partial trainings."""
+"""GP of learning curves: predictions from partial trainings."""
 
 from __future__ import annotations
 
@@ -37,12 +37,14 @@ def final(space: Space, data: Data) -> np.ndarray:
 
 
 def curve(score: np.ndarray, step: float) -> np.ndarray:
-    """Early values are low, and tell little of what is to come."""
+    """Early values are low, and carry little information about the final ones."""
     return -2.0 + (score + 2.0) * (0.3 + 0.7 * step**0.3)
 
 
 def partly_trained(n: int, seed: int = 0) -> tuple[Space, Data, np.ndarray]:
-    """Configs of which one in four was trained in full, the others to a rung; and full scores."""
+    """Configs of which one in four was trained in full and the others to a
+    rung, and the full scores.
+    """
     space, rng = load_space(SPACE), np.random.default_rng(seed)
     subspaces = [space.subspace(at % 2) for at in range(n)]
     data = Data(space, subspaces, [s.sample(1, rng)[0] for s in subspaces], np.zeros(n), 4)

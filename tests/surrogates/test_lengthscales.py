@@ -1,4 +1,4 @@
-"""Lengthscales by parameter, of the models that have them."""
+"""Lengthscales by parameter, for models that have them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MODELS = {"add_tree": AddTreeGP, "arc": ArcGP, "one_hot": OneHotGP, "structured"
 
 @pytest.mark.parametrize("name", sorted(MODELS))
 def test_lengthscales_by_name(name: str, observe: Observe) -> None:
-    """The score waves along the first number and does not depend on the second."""
+    """The score oscillates along the first number and does not depend on the second."""
     kinds = {"type": "choice", "range": ["a", "b", "c"]}
     unit = {"type": "float", "range": [0, 1]}
     space = load_space({"wave": unit, "idle": unit, "kind": kinds})
@@ -54,7 +54,7 @@ def test_every_parameter_with_a_lengthscale_has_its_label(
 
 
 def test_the_arc_has_the_lengthscale_of_small_steps() -> None:
-    """A step of 0.001 is as far in the embedding as it is in units of the lengthscale."""
+    """A step of 0.001 has the length in the embedding that it has in units of the lengthscale."""
     space = load_space(
         {"x": {"type": "float", "range": [0, 1]}, "c": {"type": "choice", "range": [1, 2]}}
     )
@@ -68,7 +68,7 @@ def test_the_arc_has_the_lengthscale_of_small_steps() -> None:
 
 
 def test_a_sum_of_kernels_has_the_lengthscale_of_the_one_that_counts(observe: Observe) -> None:
-    """S and the only unit both know the number: the one of next to no weight is not asked."""
+    """S and the only unit both depend on the number: the one with a tiny weight is ignored."""
     space = load_space({"x": {"type": "float", "range": [0, 1]}})
     model = StructuredGP(space)
     model.fit(observe(space, lambda config: config["x"], n=4))

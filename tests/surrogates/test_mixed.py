@@ -1,4 +1,4 @@
-"""The mixed kernel of CASMOPOLITAN, written out config by config."""
+"""Mixed kernel of CASMOPOLITAN, against its formula for each pair of configs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The structured GP: what it learns, and that it takes anything a search can give it."""
+"""Structured GP: what it learns, and robustness to all data that a search can have."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def bowl(config: Config) -> float:
 def test_branches_with_the_same_names_learn_from_each_other(observe: Observe) -> None:
     space = load_space(BRANCHES)
     rows = observe(space, bowl, n=36)
-    for at in range(len(rows)):  # branch c is seen twice only
+    for at in range(len(rows)):  # branch c is seen only twice
         if at > 8 and rows.subspaces[at].index == 2:
             rows.subspaces[at] = space.subspace(at % 2)
     y = np.array([bowl(s.decode(x)) for s, x in zip(rows.subspaces, rows.x, strict=True)])

@@ -1,4 +1,4 @@
-"""The tree-structured GP: its kernel is the marginal of eq. 4."""
+"""Tree-structured GP: its kernel is the marginal of eq. 4."""
 
 from __future__ import annotations
 
@@ -48,10 +48,11 @@ def inner_features(model: TreeGP, theta: torch.Tensor, half: int, r: float) -> t
 
 
 def marginal(model: TreeGP, theta: torch.Tensor, batches: list) -> np.ndarray:
-    """Eq. 4 without the noise: Z' Sigma_c Z + K_block, written out row by row.
+    """Eq. 4 without the noise: Z' Sigma_c Z + K_block, computed row by row.
 
-    A leaf of the space has two numbers: one that it shares with another leaf, and its own. After
-    noise, constant, offset, slope and stretch come a lengthscale and a weight of each leaf.
+    A leaf of the space has two numbers: one that it shares with another leaf, and its own.
+    The hyperparameters are noise, constant, offset, slope and stretch, then a lengthscale
+    and a weight of each leaf.
     """
     rows = [(s.index, *map(float, x)) for s, block in batches for x in block]
     K = np.zeros((len(rows), len(rows)))
@@ -140,7 +141,7 @@ def test_path_posterior_ignores_the_leaf(fitted: tuple[TreeGP, Data]) -> None:
 
 
 def test_leaf_without_results_has_a_gradient(observe: Observe) -> None:
-    """Nothing is known there and no parameter is shared: it is flat, but can be differentiated."""
+    """There are no data and no shared parameter: the posterior is constant, but differentiable."""
     leaves = {0: {"a": UNIT}, 1: {"b": UNIT}}
     space = load_space({"t": {"type": "choice", "range": [0, 1], "submodule": leaves}})
     seen = observe(space, lambda c: float(c.get("a", 0.0)), n=12)

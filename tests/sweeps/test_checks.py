@@ -1,4 +1,4 @@
-"""Settings of a sweep, before anything begins."""
+"""Checks of a sweep's settings before it begins."""
 
 from __future__ import annotations
 

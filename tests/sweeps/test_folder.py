@@ -1,4 +1,4 @@
-"""A sweep as an object, and its tables."""
+"""Sweep as an object, and its tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a sweep will cost: distributions, rounds and lengths."""
+"""Forecast of a sweep's cost: distributions, rounds and durations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the list of jobs says of a sweep."""
+"""Entry of a sweep in the list of jobs."""
 
 from __future__ import annotations
 

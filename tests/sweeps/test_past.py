@@ -1,4 +1,4 @@
-"""Results of another sweep: compared before they are taken over."""
+"""Results of another sweep: compared before they are used."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SPACE = load_space("simulation")
 
 
 def past(folder: Path, **settings: Any) -> Sweep:
-    """A folder with a sweep of four results; a sweep that begins with it is returned."""
+    """A folder with a sweep of four results; returns a sweep that starts with them."""
     held = Sweep("simulation", TRAINER, metric="loss", **{"mode": "min", **settings})
     create_folder(folder, held)
     with Search("simulation", "random", held.mode, journal=folder / JOURNAL_FILE) as search:

@@ -1,4 +1,4 @@
-"""What a sweep with rungs says of itself: its table, who waits, what was used, and its rows."""
+"""Tables of a sweep with rungs: rungs, paused trials, used budget, and rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sweep's settings and folder: rules, reading, status, tables; and the words of the start."""
+"""Settings and folder of a sweep: rules, reading, status, tables; and the messages at the start."""
 
 from __future__ import annotations
 

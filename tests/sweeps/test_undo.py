@@ -1,4 +1,4 @@
-"""A start that fails leaves nothing in the way of the next; what was there before stays."""
+"""Failed starts: their files are removed, and existing ones stay."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ GIVEN = {"trainer": "tests.tune.toy:simulation", "method": "random", "trials": 2
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """As in a process without a Ray, and soon out of patience."""
+    """As in a process without a Ray, with a short timeout."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ray, "is_initialized", lambda: False)
         patch.setattr(door, "PATIENCE_S", 0.1)

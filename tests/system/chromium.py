@@ -1,4 +1,4 @@
-"""Pages come in; what a real headless Chromium makes of them goes out, by its debugging pipe."""
+"""Headless Chromium, controlled by its debugging pipe."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ os.dup2(ends[0], 3)
 os.dup2(ends[1], 4)
 os.execv(sys.argv[3], sys.argv[3:])
 """
-"""The browser reads commands from file 3 and writes answers to file 4."""
+"""File descriptors: the browser reads commands from 3 and writes answers to 4."""
 TIMEOUT_S = 120.0
 
 
 def find_chromium() -> str:
-    """The browser's path; fails with instructions where there is none."""
+    """Path of the browser; fails with instructions if there is none."""
     names = (os.environ.get("NASBO_CHROMIUM", ""), "chromium", "chromium-browser", "google-chrome")
     found = next((path for name in names if name and (path := shutil.which(name))), None)
     assert found is not None, INSTRUCTIONS
@@ -50,7 +50,7 @@ class Browser:
     """One tab of a headless Chromium.
 
     Attributes:
-        requests: addresses that pages asked for since the last ``open``.
+        requests: addresses that pages have requested since the last ``open``.
         problems: console errors and exceptions since then.
     """
 
@@ -82,7 +82,7 @@ class Browser:
         os.close(self._from)
 
     def open(self, url: str, scheme: str = "light", width: int = 1280, height: int = 900) -> None:
-        """Load a page with a colour scheme, and wait until it has come to rest."""
+        """Load a page with a colour scheme, and wait until it is idle."""
         self.requests, self.problems, self._is_loaded = [], [], False
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         self.call("Emulation.setEmulatedMedia", features=features)
@@ -98,7 +98,7 @@ class Browser:
         return answer["result"].get("value")
 
     def point_at(self, x: float, y: float) -> None:
-        """Move the mouse to a place of the window."""
+        """Move the mouse to a position in the window."""
         self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
 
     def screenshot(self, path: Path) -> None:
@@ -122,13 +122,13 @@ class Browser:
                 return dict(answer["result"])
 
     def wait_until(self, is_done: Any, timeout_s: float = TIMEOUT_S) -> None:
-        """Take in events until something holds."""
+        """Process events until a condition holds."""
         deadline = time.monotonic() + timeout_s
         while not is_done():
             self._receive(deadline)
 
     def rest(self, seconds: float) -> None:
-        """Take in events for a while."""
+        """Process events for some time."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             if self._buffer.count(b"\0") or select.select([self._from], [], [], left)[0]:

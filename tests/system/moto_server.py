@@ -1,4 +1,4 @@
-"""moto's S3 server with conditional writes in one step, as S3 promises them.
+"""moto's S3 server with atomic conditional writes, as S3 guarantees them.
 
 moto looks at ``If-Match`` and stores in two steps, and serves requests side by side. Here they are
 served one after the other. Runs in moto's own environment: ``python moto_server.py PORT``.

@@ -1,4 +1,4 @@
-"""A server that speaks S3 on this machine's loopback, in an environment of its own."""
+"""S3 server on this machine's loopback, in its own environment."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PROGRAM = Path(__file__).with_name("moto_server.py")
 
 
 class BucketServer:
-    """moto, with one bucket; what it holds is gone with it."""
+    """moto with one bucket, in memory."""
 
     def __init__(self, folder: Path, bucket: str = "nasbo") -> None:
         assert MOTO.exists(), f"{MOTO} is missing: make s3-server"
@@ -39,7 +39,7 @@ class BucketServer:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What a client needs to find the server."""
+        """Environment variables with which a client finds the server."""
         return {
             "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self.port}",
             "AWS_ACCESS_KEY_ID": "test",

@@ -1,4 +1,4 @@
-"""A Slurm of one node for the tests: munge, controller and node, started here and ended here."""
+"""Slurm of one node for the tests: munge, controller and node, started and stopped here."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Slurm:
         self._wait_for(lambda: (self.folder / "munge.socket").exists(), "munged")
         self._start("slurmctld", "-D", "-f", str(self.config))
         # /tmp/ray is where Ray notes the address of the cluster on a machine: not on this one.
-        # The shell stays as the first process there, as somebody must bury the dead.
+        # The shell stays as the first process there, since zombies must be reaped.
         script = "mkdir -p /tmp/ray && mount -t tmpfs tmpfs /tmp/ray && slurmd -D -f $0; exit"
         space = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"]
         self._start(*space, "sh", "-c", script, str(self.config))

@@ -1,4 +1,4 @@
-"""DEHB, which cannot be pinned beside our NumPy, on a small problem with learning curves."""
+"""DEHB, whose pinned NumPy conflicts with ours, on a small problem with learning curves."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ print(json.dumps(run_curve_cell(CurveCell(sys.argv[1], "dehb+hb", 1, CurveProtoc
 
 
 def cell(problem: str) -> dict[str, Any]:
-    """A cell of DEHB, in a process that finds the package."""
+    """A cell of DEHB, run in a process with the package on its path."""
     if not (PACKAGES / "dehb").is_dir():
         pytest.fail("DEHB is missing: make dehb")
     path = os.pathsep.join([str(ROOT), str(PACKAGES)])

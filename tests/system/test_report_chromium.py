@@ -1,4 +1,4 @@
-"""The report in a real browser: every figure is drawn, nothing is fetched, light and dark."""
+"""Report in a real browser: every figure is drawn, nothing is downloaded, light and dark mode."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _luminance(color: str) -> float:
 
 
 def _point_at(browser: Browser, selector: str, across: float = 0.5, down: float = 0.5) -> Any:
-    """Bring an element into view, put the pointer on it, and tell what the hint says."""
+    """Scroll an element into view, move the pointer onto it, and return the tooltip."""
     browser.evaluate(f"document.querySelector('{selector}').scrollIntoView({{block: 'center'}})")
     box = browser.evaluate(
         f"(() => {{ const b = document.querySelector('{selector}').getBoundingClientRect();"

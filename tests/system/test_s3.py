@@ -1,4 +1,4 @@
-"""Sweeps in a bucket: killed drivers lose nothing acknowledged, and one process writes."""
+"""Sweeps in a bucket: killed drivers lose nothing acknowledged, and only one process writes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[BucketSe
 
 
 class Drivers:
-    """Drivers of one sweep, each on a machine of its own as far as files go."""
+    """Drivers of one sweep, each with its own local files, as on different machines."""
 
     def __init__(self, home: Path, url: str) -> None:
         self.home, self.url = home, url
@@ -97,7 +97,7 @@ def test_killed_three_times_nothing_acknowledged_is_lost(
 
 
 def look(mirror: Path, seen: dict[int, Any]) -> dict[int, Any]:
-    """What the bucket has acknowledged by now; all that was there before must be there still."""
+    """What the bucket has acknowledged by now, which must include all that was there before."""
     pull(mirror)
     if not (mirror / JOURNAL_FILE).exists():
         return seen
@@ -108,7 +108,7 @@ def look(mirror: Path, seen: dict[int, Any]) -> dict[int, Any]:
 
 
 def check_checkpoints(location: Location) -> None:
-    """No trial began again although its checkpoint was in the bucket."""
+    """No trial was restarted although its checkpoint was in the bucket."""
     for number in range(N_TRIALS):
         log = location.read(f"trials/{number:05d}/steps.txt")
         assert log is not None

@@ -1,4 +1,4 @@
-"""The shell scripts of the recipes, read by shellcheck."""
+"""Shell scripts of the recipes, checked by shellcheck."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sweep under Slurm: submitted, signalled, pre-empted, stopped and launched again, finished."""
+"""Sweep under Slurm: submitted, signalled, pre-empted, stopped, launched again and finished."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def slurm() -> Iterator[Slurm]:
 
 
 class User:
-    """Somebody with a sweep file and a command line."""
+    """A user with a sweep file and a command line."""
 
     def __init__(self, folder: Path, slurm: Slurm) -> None:
         self.home, self.slurm, self.sweep = folder, slurm, folder / "runs" / "s"

@@ -1,4 +1,4 @@
-"""Real CIFAR-10 for the tests, fetched once into the cache, and configurations of the NAS space."""
+"""Fixtures: real CIFAR-10, downloaded once into the cache, and configurations of the NAS space."""
 
 import random
 from collections.abc import Callable
@@ -48,7 +48,7 @@ def _sample(seed: int, is_conditional: bool = True) -> dict[str, Any]:
 
 
 def _uniform(op: int, **changes: Any) -> dict[str, Any]:
-    """Four equal blocks of one operation, 3x3, no squeeze, one layer each."""
+    """Four blocks of one operation, 3x3, without squeeze-and-excitation, one layer each."""
     config = {
         "nums_block": 4,
         "conv_op": [op] * 4,
@@ -67,11 +67,11 @@ def _uniform(op: int, **changes: Any) -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def sample_config() -> Callable[..., dict[str, Any]]:
-    """Gives `sample_config(seed)`: a random configuration of the NAS space."""
+    """Function `sample_config(seed)`: a random configuration of the NAS space."""
     return _sample
 
 
 @pytest.fixture(scope="session")
 def uniform_config() -> Callable[..., dict[str, Any]]:
-    """Gives `uniform_config(op, **changes)`: four equal blocks of one operation."""
+    """Function `uniform_config(op, **changes)`: four equal blocks of one operation."""
     return _uniform

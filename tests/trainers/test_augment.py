@@ -1,4 +1,4 @@
-"""Batches: the right pixels, each picture with its own crop and flip, the same draws again."""
+"""Batches: correct pixels, a crop and flip per image, and reproducible draws."""
 
 import pytest
 import torch
@@ -14,7 +14,7 @@ def images(arrays: Arrays) -> torch.Tensor:
 
 
 def _raw(batch: torch.Tensor) -> torch.Tensor:
-    """Undoes the normalisation."""
+    """Undo the normalisation."""
     mean, deviation = (torch.tensor(part)[:, None, None] for part in CIFAR10_SCALE)
     return (batch * deviation + mean).round()
 

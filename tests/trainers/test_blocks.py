@@ -1,4 +1,4 @@
-"""Networks: the readings of the space, all operations, and what cannot be built."""
+"""Networks: interpretation of the space, all operations, and invalid configurations."""
 
 from collections.abc import Callable
 from typing import Any

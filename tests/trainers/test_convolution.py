@@ -1,4 +1,4 @@
-"""Dense convolutions: as matrix products they are the same, and only where that pays."""
+"""Dense convolutions as matrix products: equal results, and used only where faster."""
 
 import pytest
 import torch

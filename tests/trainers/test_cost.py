@@ -1,4 +1,4 @@
-"""Size and cost without building; the canonical hash."""
+"""Size and cost of networks without building them, and the canonical hash."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""CIFAR-10: every source, corruption, refusal, the split."""
+"""CIFAR-10: every source, corruption, errors, the split."""
 
 import io
 import json
@@ -24,7 +24,7 @@ from trainers.sources import BATCHES, BIN_MD5, NPM_PACKAGE, URL_VARIABLE, Arrays
 
 @pytest.fixture(scope="module")
 def binary(arrays: Arrays, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder as the original binary archive leaves it."""
+    """A folder with the content of the original binary archive."""
     folder = tmp_path_factory.mktemp("binary") / "cifar-10-batches-bin"
     folder.mkdir()
     for name, batch in arrays.batches():
@@ -226,7 +226,7 @@ def _flip_byte(path: Path, position: int) -> None:
 
 
 def _npm(folder: Path, monkeypatch: pytest.MonkeyPatch, code: str) -> None:
-    """Puts a program named npm on PATH: the registry itself has no place in a test."""
+    """Put a program named npm on PATH: the tests must not use the registry."""
     program = folder / "npm"
     program.write_text(f"#!{sys.executable}\n{code}\n")
     program.chmod(0o755)

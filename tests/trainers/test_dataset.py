@@ -1,4 +1,4 @@
-"""What a trial sees: own folders of pictures, the split and its hash, the test set on demand."""
+"""Data of a trial: user's folders of images, the split and its hash, the test set on demand."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +21,7 @@ CLASSES = {"blue": 12, "green": 24, "red": 36}
 
 
 def _write(folder: Path, per_class: dict[str, int]) -> Path:
-    """Noisy pictures of one colour per class, none of them square."""
+    """Noisy images of one colour per class, none of them square."""
     draw = np.random.default_rng(0)
     for number, (name, n) in enumerate(per_class.items()):
         (folder / name).mkdir(parents=True)
@@ -35,7 +35,7 @@ def _write(folder: Path, per_class: dict[str, int]) -> Path:
 
 @pytest.fixture
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of 72 pictures of three classes to train on, and 9 to test on."""
+    """A folder of 72 images of three classes to train on, and 9 to test on."""
     monkeypatch.setenv("NASBO_DATA", str(tmp_path / "cache"))
     _write(tmp_path / "own/train", CLASSES)
     _write(tmp_path / "own/test", dict.fromkeys(CLASSES, 3))
@@ -113,7 +113,7 @@ def test_options_of_an_own_folder_are_checked_beforehand(own: Path, tmp_path: Pa
     cifar10.check_options({**usual, "evaluate_test": True})
     cifar10.prepare(usual)
     away = {**usual, "data": str(tmp_path / "nowhere")}
-    cifar10.check_options(away)  # only the workers may have it
+    cifar10.check_options(away)  # the data may be only on the workers
     with pytest.raises(DataError, match="nowhere: must be a folder of pictures") as caught:
         cifar10.prepare(away)
     assert caught.value.cause == "data"

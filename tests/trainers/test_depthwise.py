@@ -1,4 +1,4 @@
-"""The faster weight gradient equals the ordinary one."""
+"""Faster weight gradient of depthwise convolutions, against the ordinary one."""
 
 import pytest
 import torch

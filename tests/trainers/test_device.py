@@ -1,4 +1,4 @@
-"""Devices: threads, precisions that run and that do not, as this machine has them."""
+"""Devices: threads, and precisions that work or do not on this machine."""
 
 import os
 from collections.abc import Callable
@@ -58,7 +58,7 @@ def test_a_cpu_trains_in_float32_unless_told_otherwise() -> None:
 def test_a_reduced_precision_trains_or_is_refused(
     tmp_path: Path, uniform_config: Make, kind: str
 ) -> None:
-    """On some CPUs bfloat16 ends the process by a signal; this process must live in any case."""
+    """On some CPUs bfloat16 ends the process by a signal; this process must survive."""
     session = LocalSession(tmp_path, 0, {"recipe": "tiny", "precision": kind})
     reason = device.probe(kind, "cpu")
     if reason is None:

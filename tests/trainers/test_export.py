@@ -1,4 +1,4 @@
-"""The end of a training: weights, architecture, ONNX file, and the same numbers again."""
+"""Export of a training: weights, architecture, ONNX file, and repeated measurement."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Make = Callable[..., dict[str, Any]]
 def finalist(
     tmp_path_factory: pytest.TempPathFactory, cache: Path, uniform_config: Make
 ) -> tuple[Path, dict[str, Any], dict[str, Any]]:
-    """An exported network, what its training reported last, and the facts of the export."""
+    """An exported network, the last report of its training, and the facts of the export."""
     folder = tmp_path_factory.mktemp("finalist")
     options = {**cifar10.final_options({"recipe": "proxy", "split_seed": 3}, "tiny"), "threads": 1}
     config = uniform_config(2, kernel_size=[3, 5, 3, 5], seratio=[0, 8, 0, 16], learning_rate=0.07)

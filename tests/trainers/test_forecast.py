@@ -1,4 +1,4 @@
-"""What is known of a configuration before it is trained."""
+"""Forecast of a configuration before it is trained."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TINY = {"recipe": "tiny", "threads": 1}
 
 @pytest.fixture(autouse=True)
 def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Measurements of the tests stay out of the machine's own."""
+    """Measurements of the tests are kept apart from those of the machine."""
     monkeypatch.setenv("NASBO_DATA", str(tmp_path))
     caches = (forecast._speed_file, forecast._known_rates)
     for cached in caches:

@@ -1,4 +1,4 @@
-"""Memory: what is predicted is what the backward pass keeps; what does not fit is not launched."""
+"""Predicted memory, against what autograd keeps; a trial that does not fit is not started."""
 
 import gc
 import weakref
@@ -21,7 +21,7 @@ TINY = {"recipe": "tiny", "is_tensorboard": False}
 
 
 def _kept_bytes(network: torch.nn.Module, images: torch.Tensor) -> int:
-    """Bytes of all tensors that autograd keeps, weights left out."""
+    """Bytes of all tensors that autograd keeps, without the weights."""
     weights = {weight.untyped_storage().data_ptr() for weight in network.parameters()}
     kept: dict[int, int] = {}
 
@@ -106,7 +106,7 @@ def test_what_does_not_fit_is_not_launched(
         train.train(config, session)
     assert caught.value.cause == "oom"
     assert not (tmp_path / train.CHECKPOINT).exists()
-    session.n_out_of_memory = 1  # as the sweep says when it runs the trial again: in halves
+    session.n_out_of_memory = 1  # as the sweep sets it for a retry, which splits batches in halves
     train.train(config, session)
     assert session.reports[-1]["batch_norm"] == "each of 2 parts of a batch by itself"
 

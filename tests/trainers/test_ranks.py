@@ -1,4 +1,4 @@
-"""Two processes that share a trial: they do what one does that takes the halves in turn."""
+"""Two processes that share a trial compute what one process does with the halves in turn."""
 
 import os
 import signal
@@ -74,7 +74,9 @@ def test_two_ranks_equal_one_process_that_accumulates_two_halves(
 
 
 def test_halves_are_not_the_whole(tmp_path: Path, uniform_config: Make) -> None:
-    """The comparison above can fail: batch normalisation over the whole batch is another thing."""
+    """The comparison above can fail: batch normalisation over the whole
+    batch gives another result.
+    """
     whole = _trained(tmp_path / "whole", uniform_config(0))
     parts = _trained(tmp_path / "parts", uniform_config(0), n_out_of_memory=1)
     assert whole.reports[-1]["batch_norm"] == "whole batch"

@@ -1,4 +1,4 @@
-"""Recipes: what is shipped, overrides, and what is refused."""
+"""Recipes: the shipped ones, overrides, and errors."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Learning rates: they rise, they fall, and they end where they should."""
+"""Learning rate schedules: rise, fall and end values."""
 
 from collections.abc import Callable
 from typing import Any

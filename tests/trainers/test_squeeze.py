@@ -1,4 +1,4 @@
-"""Squeeze-and-excitation: its own backward pass is autograd's."""
+"""Squeeze-and-excitation: its backward pass, against autograd."""
 
 import pytest
 import torch
@@ -17,7 +17,7 @@ def test_values_and_gradients_are_those_of_autograd(
     x = torch.randn(5, 6, 4, 3, dtype=torch.float64).contiguous(memory_format=torch.channels_last)
     weights = torch.randn_like(x)
     found = []
-    for is_training in (True, False):  # without training autograd is left to itself
+    for is_training in (True, False):  # without training autograd does it all
         layer.train(is_training)
         layer.zero_grad()
         leaf = x.clone(memory_format=torch.preserve_format).requires_grad_()

@@ -1,4 +1,4 @@
-"""Training on real pictures: reports, exact resume, divergence, refusals."""
+"""Training on real images: reports, exact resume, divergence, errors."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""A method whose process dies whenever it is to propose something."""
+"""Method whose process dies whenever it is to propose a config."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A method that does not know of limits: what it suggests must be caught later."""
+"""Method that ignores limits: its suggestions must be filtered later."""
 
 from __future__ import annotations
 

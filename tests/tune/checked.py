@@ -1,4 +1,4 @@
-"""A trainer whose module offers ``check`` and ``fingerprint``."""
+"""Trainer whose module has ``check`` and ``fingerprint``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trainers whose curves are known, for sweeps with rungs."""
+"""Trainers with known curves, for sweeps with rungs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def loss(config: dict[str, Any], step: int) -> float:
 
 
 def train(config: dict[str, Any], session: Any) -> None:
-    """From its checkpoint on; it stops when it is told to."""
+    """Continues from its checkpoint; stops when it is told to."""
     file = session.folder / "checkpoint.txt"
     done = int(file.read_text()) if file.exists() else 0
     if done == (session.until or FULL):
@@ -40,7 +40,7 @@ def train(config: dict[str, Any], session: Any) -> None:
 
 
 def deaf(config: dict[str, Any], session: Any) -> None:
-    """Trains from the beginning, and never looks at an answer."""
+    """Trains from the beginning, and ignores the answers to its reports."""
     for step in range(1, FULL + 1):
         with (session.folder / "steps.txt").open("a") as log:
             log.write(f"{step}\n")

@@ -1,4 +1,4 @@
-"""A trainer whose data may be missing."""
+"""Trainer whose data may be missing."""
 
 from __future__ import annotations
 

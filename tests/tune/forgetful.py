@@ -1,4 +1,4 @@
-"""A trainer that cannot continue, and that never looks at an answer."""
+"""Trainer that cannot resume, and that ignores the answers to its reports."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ RAY = Path(sys.executable).with_name("ray")
 
 @contextmanager
 def started_head(settings: Mapping[str, str]) -> Iterator[str]:
-    """The address of a head that is started with these variables, as long as the block lasts."""
+    """Start a head with these variables, for the duration of the block; yields its address."""
     port, folder = _free_port(), tempfile.mkdtemp(prefix="nb")
     command = [RAY, "start", "--head", "--block", f"--port={port}", f"--temp-dir={folder}"]
     command += ["--num-cpus=1", "--include-dashboard=false", "--disable-usage-stats"]
@@ -51,7 +51,7 @@ def _await(port: int, process: subprocess.Popen[bytes]) -> None:
         assert process.poll() is None, "the head ended"
         with socket.socket() as trial:
             if trial.connect_ex(("127.0.0.1", port)) == 0:
-                time.sleep(5)  # the node comes up after the port
+                time.sleep(5)  # the node is ready after the port
                 return
         time.sleep(0.2)
     raise AssertionError("the head did not answer")

@@ -1,4 +1,4 @@
-"""Trainers that are told whether to go on, and a rule that lets only the best go on."""
+"""Trainers that are told whether to go on, and a stopping rule that lets only the best go on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ N_EPOCHS, N_TRIALS = 4, 6
 
 
 def train(config: dict[str, Any], session: Any) -> dict[str, float] | None:
-    """Some epochs from the checkpoint on; ``kind`` says how the trainer takes an answer."""
+    """Some epochs, from the checkpoint on; ``kind`` says how the trainer uses an answer."""
     file, kind = session.folder / "checkpoint.txt", config.get("kind", "listens")
     done = int(file.read_text()) if file.exists() else 0
     for epoch in range(done + 1, N_EPOCHS + 1):
@@ -31,7 +31,7 @@ def train(config: dict[str, Any], session: Any) -> dict[str, float] | None:
 
 
 def due(history: View) -> list[tuple[int, int | None]]:
-    """The best goes on to its end when all have paused."""
+    """The best is continued to its end when all have paused."""
     paused = [run for run in history.runs if run.is_paused]
     if len(paused) < N_TRIALS:
         return []

@@ -1,4 +1,4 @@
-"""A trainer that tells networks apart by one number, and not at all where that is 9."""
+"""Trainer whose configs all have the same fingerprint, except x = 9, which has none."""
 
 from __future__ import annotations
 

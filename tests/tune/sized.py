@@ -1,4 +1,4 @@
-"""A trainer whose networks have a size: for constraints, forecasts, repeats and finalists."""
+"""Trainer whose networks have a size: for constraints, forecasts, repeats and finalists."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def summary(config: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, 
 
 
 def train(config: Mapping[str, Any], session: Any) -> dict[str, float]:
-    """The larger the better, with noise of the seed; each training is noted."""
+    """Larger is better, with noise from the seed; each training is logged."""
     noise = (zlib.crc32(str(session.seed).encode()) % 1000) / 1000
     with (session.folder / "trained.txt").open("a") as file:
         file.write(f"{session.seed}\n")

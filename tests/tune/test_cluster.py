@@ -1,4 +1,4 @@
-"""Sweeps on a local cluster of several nodes that come and go."""
+"""Sweeps on a local cluster with nodes that join and leave."""
 
 from __future__ import annotations
 

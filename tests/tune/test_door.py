@@ -1,4 +1,4 @@
-"""Clusters that run already, with a token and without one, and addresses where nobody is."""
+"""Running clusters with and without a token, and addresses without a cluster."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def unlocked() -> Iterator[str]:
 
 
 def drive(address: str, token: Path, **settings: str) -> str:
-    """What a driver prints that has this file for its token, and no mode unless it is given."""
+    """Output of a driver with this file as its token, and without a mode unless one is given."""
     left_out = ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_ADDRESS")
     usual = {name: value for name, value in os.environ.items() if name not in left_out}
     own = {"PYTHONPATH": str(ROOT), "RAY_AUTH_TOKEN_PATH": str(token), **settings}
@@ -111,7 +111,7 @@ def test_a_driver_that_asks_for_a_token_suits_no_cluster_without(
 def test_where_nobody_answers(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(door, "PATIENCE_S", 0.5)
     with (
-        pytest.raises(ClusterError, match=f"no Ray at {address}: nobody answers: "),
+        pytest.raises(ClusterError, match=f"no Ray at {address}: no answer: "),
         door.opened(address),
     ):
         pass

@@ -21,7 +21,7 @@ N_DESIGN, N_TRIALS = 8, 12
 
 
 def check(trials: list[Trial]) -> None:
-    """The design, then a round of the method's own."""
+    """The design, then a round of suggestions by the method itself."""
     sources = [trial.source for trial in trials[:N_TRIALS]]
     reasons = [trial.info.get("reason") for trial in trials]
     assert sources == ["design"] * N_DESIGN + ["model"] * (N_TRIALS - N_DESIGN), reasons

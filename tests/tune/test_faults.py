@@ -1,4 +1,4 @@
-"""Trials that break off: which are run again, which are recorded, and under which cause."""
+"""Failing trials: which are retried, which are recorded, and with which cause."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sweeps that are ended on a real Ray: finalists, best/ and its model card."""
+"""Finalization of sweeps on a real Ray: finalists, best/ and its model card."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_sweep_ends_with_its_best_network(tmp_path: Path) -> None:
     wish = Wish(top=2, recipe="short", seeds=2)
     hurried = replace(wish, settings={"time_limit_s": 1e-3})
     assert finalize(folder, hurried, console) == 1
-    assert "go on by: nasbo finalize" in words(console)
+    assert "continue with: nasbo finalize" in words(console)
     assert not (folder / BEST_FOLDER).exists()
     assert finalize(folder, wish, console) == 0
     assert status(SweepFolder(folder / FINAL_FOLDER))["state"] == "finished"
@@ -62,7 +62,7 @@ def test_a_sweep_ends_with_its_best_network(tmp_path: Path) -> None:
     assert "final_loss" in curve[0]
     assert len(curve) == 3
     before = sorted(path.name for path in best.iterdir())
-    assert finalize(folder, wish, console) == 0  # nothing is trained again, best/ is written anew
+    assert finalize(folder, wish, console) == 0  # nothing is trained again, best/ is written again
     assert SweepFolder(folder / FINAL_FOLDER).history.n_ended == 2
     assert sorted(path.name for path in best.iterdir()) == before
     assert "finalists, by their rank in the search" in words(console)
@@ -85,7 +85,9 @@ def test_a_trainer_without_abilities_still_gets_config_and_values(tmp_path: Path
 def test_finalists_that_are_measured_as_in_the_search_are_chosen_by_their_means(
     tmp_path: Path,
 ) -> None:
-    """The search's first was lucky: its final trainings are worse than the second's."""
+    """The best trial of the search was lucky: its final trainings are worse
+    than those of the second.
+    """
     trainer = "tests.finish.lucky:train"
     folder = searched(tmp_path / "s", trainer)
     history = SweepFolder(folder).history

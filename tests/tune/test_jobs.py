@@ -1,4 +1,4 @@
-"""Clusters that cannot be reached: one line that says what to look at."""
+"""Clusters that cannot be reached: one line that says what to check."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_refused_token_is_said_with_the_tunnel_of_that_port(
 def test_ray_is_told_of_the_token_after_its_import(
     token: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ray reads its variables when it is imported, which was before."""
+    """Ray reads its variables when it is imported, which was earlier."""
     read: list[str | None] = []
     monkeypatch.setattr(
         token_module, "read_variables", lambda: read.append(os.environ.get(MODE_VARIABLE))
@@ -65,5 +65,5 @@ def test_a_head_without_agent_names_the_likely_cause() -> None:
             raise RuntimeError("status code 500: No available agent to submit job, try later.")
 
     client: Any = Client()
-    with pytest.raises(SweepError, match=r"refused: .* try later \(if that stays so, another Ray"):
+    with pytest.raises(SweepError, match=r"refused: .* try later \(if this persists, another Ray"):
         jobs.Jobs(client).submit({})

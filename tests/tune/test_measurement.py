@@ -1,4 +1,4 @@
-"""Sweeps on a real Ray whose configs are limited and whose best are trained again."""
+"""Sweeps on a real Ray with limits on configs and repeats of the best ones."""
 
 from __future__ import annotations
 

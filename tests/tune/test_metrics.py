@@ -1,4 +1,4 @@
-"""What the metrics of a sweep say of its history, and that their labels stay few."""
+"""Prometheus metrics of a sweep: agreement with its history, and few labels."""
 
 from __future__ import annotations
 

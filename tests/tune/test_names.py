@@ -1,4 +1,4 @@
-"""Names in Ray's dashboard, and how to reach it."""
+"""Names in Ray's dashboard, and the address of the dashboard."""
 
 from __future__ import annotations
 

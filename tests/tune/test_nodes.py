@@ -1,4 +1,4 @@
-"""What nodes hold, how they differ, and what is made ready on them."""
+"""Nodes: their resources, their differences, and their preparation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Those who look on: called in time, and harmless when they break."""
+"""Observers of a search: called in time, and harmless when they raise."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Look:
-    """Counts its calls; raises at all, or at one, of them."""
+    """Counts its calls; raises at all of them, or at one."""
 
     def __init__(self, breaks_at: range = range(0)) -> None:
         self.notes: list[str] = []

@@ -1,4 +1,4 @@
-"""What trials need, against what a Ray of this machine alone has."""
+"""Resources that trials need, compared with those of a Ray on this machine."""
 
 from __future__ import annotations
 

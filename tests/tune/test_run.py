@@ -1,4 +1,4 @@
-"""Sweeps on a real Ray: endings, limits, interruptions and what they leave behind."""
+"""Sweeps on a real Ray: endings, limits, interruptions and their traces."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_a_failed_twin_and_a_missing_fingerprint_keep_nothing_from_being_trained
         tmp_path / "s", space, trainer="tests.tune.shapes:train", trials=10, slots=1, batch=1,
         max_failures=0, seed=11,
     )  # fmt: skip
-    # With this seed 0 comes before 1 and 2, who would answer for it.
+    # With this seed trial 0 comes before its twins 1 and 2.
     history = run(tmp_path / "s").history
     ended = {t.config["x"]: t for t in history.trials}
     assert {x: t.state for x, t in ended.items()} == {
@@ -255,7 +255,7 @@ def test_values_from_whatever_a_trainer_gives() -> None:
 
 
 def start(folder: Path, *words: str) -> subprocess.Popen[bytes]:
-    """A driver of its own, as a user would have it."""
+    """Start a driver in its own process, as a user would."""
     command = [sys.executable, "-m", "nasbo.cli", *words]
     log = (folder.parent / f"{folder.name}.log").open("ab")
     root = Path(__file__).parents[2]
@@ -300,7 +300,7 @@ def test_killed_interrupted_and_terminated_drivers_lose_nothing(tmp_path: Path) 
 def test_a_sweep_without_room_for_a_trial_hears_signals_and_limits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A cluster may grow: what no node has is waited for."""
+    """A cluster may grow, so a sweep waits for resources that no node has."""
     monkeypatch.setenv("RAY_AUTH_MODE", "disabled")  # a Ray of other tests may have a token
     folder = tmp_path / "s"
     with started_head({"RAY_AUTH_MODE": "disabled"}) as address:
@@ -322,7 +322,7 @@ def test_a_sweep_without_room_for_a_trial_hears_signals_and_limits(
 
 @pytest.mark.slow
 def test_a_driver_is_stopped_while_its_method_decides(tmp_path: Path) -> None:
-    """Nothing runs and Tune waits for a decision that takes ten minutes."""
+    """Nothing runs, and Tune waits for a decision that takes ten minutes."""
     folder = tmp_path / "s"
     slow = {"method": "nasbo.bench.event_loop:SlowMethod", "method_options": {"seconds": 600}}
     make(folder, trials=12, **slow)

@@ -1,4 +1,4 @@
-"""Sweeps with rungs on a real Ray: pauses, promotions, kills, checkpoints that are kept."""
+"""Sweeps with rungs on a real Ray: pauses, promotions, kills, and kept checkpoints."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def trained(folder: Path, number: int) -> list[int]:
 
 
 def decisions(folder: Path) -> list[tuple[Any, ...]]:
-    """What was suggested and promoted, in order."""
+    """Suggestions and promotions, in order."""
     found: list[tuple[Any, ...]] = []
     for line in read_events(folder / JOURNAL_FILE):
         if line["event"] == "suggested":
@@ -121,7 +121,7 @@ def test_only_so_many_paused_trials_keep_checkpoints(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("local_ray")
 def test_a_trainer_that_neither_listens_nor_continues(tmp_path: Path) -> None:
-    """It is ended behind the report at which it was to pause, and trained again from there."""
+    """It is ended after the report at which it should have paused, and trained again from there."""
     folder = tmp_path / "s"
     make(folder, "tests.tune.forgetful:train")
     history = run(folder).history

@@ -1,4 +1,4 @@
-"""Tune's own schedulers beside NasboSearch, and rungs in a user's own Tuner, on a real Ray."""
+"""Tune's own schedulers with NasboSearch, and rungs in a user's Tuner, on a real Ray."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FULL = 9
 
 
 def train(config: dict[str, Any]) -> None:
-    """Continues from Tune's checkpoint, as the schedulers that pause need it."""
+    """Continues from Tune's checkpoint, which schedulers that pause require."""
     start = 0
     if (held := tune.get_checkpoint()) is not None:
         with held.as_directory() as folder:
@@ -41,7 +41,7 @@ def searcher(**options: Any) -> NasboSearch:
 
 
 def test_rungs_in_a_tuner_of_ones_own(tmp_path: Path) -> None:
-    """The trainable returns at `until`; its checkpoint lies where the trial's number says."""
+    """The trainable returns at `until`; its checkpoint is in the folder of the trial's number."""
     folder = tmp_path / "kept"
     folder.mkdir()
 

@@ -1,4 +1,4 @@
-"""NasboSearch inside a user's own Tuner, on a real Ray."""
+"""NasboSearch inside a user's Tuner, on a real Ray."""
 
 from __future__ import annotations
 
@@ -192,7 +192,9 @@ def _told(history: History) -> list[Any]:
 
 
 def test_results_are_handled_during_a_long_fit(tmp_path: Path) -> None:
-    """While the method thinks for ten seconds, running trials go on and are heard."""
+    """While the method computes for ten seconds, trials continue and
+    their reports are processed.
+    """
     happened: list[tuple[str, float]] = []
 
     class Watched(NasboSearch):

@@ -27,7 +27,7 @@ def values(history: History) -> list[float | None]:
 
 
 def run_one(found: NasboSearch, result: dict[str, Any], name: str = "a") -> Any:
-    """One trial that ends with a result; the config that it was given."""
+    """Run one trial that ends with a result; returns its config."""
     config = found.suggest(name)
     result = {"training_iteration": 1, **result}
     if isinstance(config, dict):

@@ -45,7 +45,7 @@ def epochs(folder: Path, number: int) -> list[str]:
 
 
 def assert_best_went_on(folder: Path, history: View) -> None:
-    """All have paused at 2; the best was trained to its end, no epoch of anyone twice."""
+    """All have paused at 2; the best was trained to its end, and no epoch was trained twice."""
     assert history.n_suggested == N_TRIALS
     best = history.best
     assert best is not None
@@ -131,7 +131,7 @@ def test_verdicts_of_the_driver_reach_the_trainer(tmp_path: Path) -> None:
         kind, first = trial.config["kind"], trial.first
         ending = Ending.DIVERGED if kind == "diverges" else Ending.STOPPED
         assert (first.step, first.ending) == (2, ending)
-        n_trained = 3 if kind == "deaf" else 2  # it is ended when it reports once more
+        n_trained = 3 if kind == "deaf" else 2  # it is ended at its next report
         assert len(epochs(folder, trial.id)) == n_trained
         assert [one.step for one in first.measurements] == [1, 2]
         if kind != "diverges":

@@ -1,4 +1,4 @@
-"""The searcher of a sweep in a bucket, without Ray: names, and trials while the bucket is away."""
+"""Searcher of a sweep in a bucket, without Ray: names, and trials during an outage."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def searcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SweepS
 
 
 def begin(searcher: SweepSearch, name: str) -> int:
-    """Start the next trial of the sweep under the name that Tune has for it."""
+    """Start the next trial of the sweep under the name that Tune gives it."""
     number = searcher.search.ask(1)[0].id
     searcher._trials[name] = number
     return number

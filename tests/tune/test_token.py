@@ -1,4 +1,4 @@
-"""A Ray of this machine is for its user alone: a token is needed, and only the loopback hears."""
+"""Private Ray of a user on this machine: it requires a token and listens on the loopback only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One trial as a worker runs it, without a cluster: what it sees, and what it says of data."""
+"""One trial as a worker runs it, without a cluster: its environment and its reports."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ TRAINER = "tests.tune.dataless"
 
 @pytest.fixture
 def reports(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """What a trial tells Tune; the worker has no GPU of its own."""
+    """Reports of a trial to Tune; the worker has no GPU."""
     found: list[dict[str, Any]] = []
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # a trial sets it: this puts it back
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # a trial sets it: this restores it
     context = SimpleNamespace(get_node_id=lambda: "node")
     monkeypatch.setattr(trial.ray, "get_runtime_context", lambda: context)
     monkeypatch.setattr(trial.ray, "get_gpu_ids", list)

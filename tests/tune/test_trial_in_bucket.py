@@ -1,4 +1,4 @@
-"""One trial of a sweep in a bucket, without Ray: what it leaves in the bucket and on its node."""
+"""One trial of a sweep in a bucket, without Ray: its files in the bucket and on its node."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nasbo.tune.trial import CAUSE, TIMEOUT_FILE, TrialTask, TuneSession, run_tr
 
 @pytest.fixture
 def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """What the trial tells Tune; its node's disk is a folder of the test."""
+    """Reports of the trial to Tune; its node's disk is a folder of the test."""
     told: list[dict[str, Any]] = []
     (tmp_path / "disk").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "disk"))

@@ -1,4 +1,4 @@
-"""What trainers give as values: numbers, and nothing that only looks like one."""
+"""Values that trainers may return: numbers, and nothing that only looks like one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trainers for the tests: the simulation function of Jenatton et al., and bad endings."""
+"""Trainers for the tests: the simulation function of Jenatton et al., and failures."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def simulation(config: dict[str, Any]) -> float:
 
 
 def pause(config: dict[str, Any]) -> float:
-    """Long enough that both slots have work."""
+    """Sleeps long enough for both slots to have work."""
     time.sleep(0.3)
     return simulation(config)
 
 
 def checkpointed(config: dict[str, Any], session: Any) -> None:
-    """Four slow steps; a restart continues after the last step that was saved."""
+    """Four slow steps; a restart continues after the last saved step."""
     file = session.folder / "state.json"
     done = json.loads(file.read_text()) if file.exists() else 0
     with (session.folder / "steps.txt").open("a") as log:
@@ -45,7 +45,7 @@ def checkpointed(config: dict[str, Any], session: Any) -> None:
 
 
 def quick_or_slow(config: dict[str, Any], session: Any) -> dict[str, float]:
-    """Writes a file, and takes its time if the config says so, with a report each second."""
+    """Writes a file; a slow one reports each second."""
     for _ in range(5 if config["kind"] == "slow" else 0):
         time.sleep(1)
         session.report({"loss": 1.0})
@@ -75,13 +75,13 @@ def endings(config: dict[str, Any], session: Any) -> dict[str, float] | None:
     if kind == "silent":
         return None
     if kind == "other_metric":
-        time.sleep(2)  # behind a result with the metric: without one the sweep would end
+        time.sleep(2)  # after a result with the metric: without one the sweep would end
         return {"accuracy": 1.0}
     return {"loss": 0.5, "size": 3.0}
 
 
 def faults(config: dict[str, Any], session: Any) -> float:
-    """Breaks off in the way that the config names, once or always; notes each attempt."""
+    """Fails in the way that the config names, once or always; logs each attempt."""
     kind = config["kind"]
     with (session.folder / "attempts.txt").open("a") as log:
         log.write(f"{session.n_out_of_memory}\n")

@@ -1,1 +1,1 @@
-"""How fast the trainer is: networks of the space come in, images per second come out."""
+"""Benchmark of the trainer: images per second on networks of the space."""

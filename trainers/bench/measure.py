@@ -1,4 +1,4 @@
-"""A network comes in; images per second of the trainer and of the plain loop come out, in turn."""
+"""Comparison of the trainer with a plain training loop, in images per second."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from trainers.recipe import load_recipe
 
 ROUND_S = 2.0
 FORWARD_AND_BACKWARD = 3
-"""A backward pass costs two forward passes."""
+"""A backward pass costs as much as two forward passes."""
 
 
 @dataclass(frozen=True)
 class Speed:
-    """What one comparison found; all are medians over its rounds.
+    """Result of one comparison; all values are medians over its rounds.
 
     Attributes:
         ours, plain: images per second.
-        ratio: of the two, round by round.
-        input_share, plain_input_share: of the time of a step.
-        peak_share: of what a large matrix product reaches in the same process.
+        ratio: of the two, in each round.
+        input_share, plain_input_share: fraction of a step's time that goes into the input.
+        peak_share: fraction of the FLOPs per second of a large matrix product in the same process.
     """
 
     network: Measured
@@ -50,13 +50,13 @@ class Round:
 
 
 class Worker:
-    """One side of a comparison in a process of its own."""
+    """One side of a comparison, in a process of its own."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
 
     def run(self, n_steps: int) -> Round:
-        """Trains `n_steps` steps and waits for the result."""
+        """Train `n_steps` steps and wait for the result."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(f"{n_steps}\n")
@@ -68,7 +68,7 @@ class Worker:
 
 
 def compare(network: Measured, n_rounds: int) -> Speed:
-    """Measures one network on both sides, in turn."""
+    """Measure both sides on one network, in turns."""
     with worker("plain", network) as plain, worker("ours", network) as ours:
         n_steps = _n_steps(plain, ours)
         pairs = [(plain.run(n_steps), ours.run(n_steps)) for _ in range(n_rounds)]
@@ -86,7 +86,7 @@ def compare(network: Measured, n_rounds: int) -> Speed:
 
 
 def _n_steps(plain: Worker, ours: Worker) -> int:
-    """So many that a round takes a while; the first steps, which are slower, are thrown away."""
+    """Number of steps for rounds of `ROUND_S`; the first steps, which are slower, are discarded."""
     plain.run(2)
     ours.run(2)
     return max(1, round(ROUND_S / ours.run(2).seconds * 2))
@@ -100,7 +100,7 @@ def _step_flops(network: Measured) -> float:
 
 @contextmanager
 def worker(side: str, network: Measured) -> Iterator[Worker]:
-    """Starts one side and ends it afterwards."""
+    """Start one side, and end it afterwards."""
     job: dict[str, Any] = {
         "side": side,
         "config": network.config,

@@ -1,4 +1,4 @@
-"""A seed comes in, the networks that are measured come out, each with a name."""
+"""Networks that are measured, drawn with a seed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ N_DRAWN = 50
 
 @dataclass(frozen=True)
 class Measured:
-    """One network at one size; `name` says which it is."""
+    """One network at one size, with a name."""
 
     name: str
     config: dict[str, Any]
@@ -21,7 +21,7 @@ class Measured:
 
     @property
     def label(self) -> str:
-        """The name and what it is made of."""
+        """The name, the operations and the FLOPs."""
         ops = "".join(str(op) for op in self.config["conv_op"])
         return f"{self.name} (conv_op {ops}, {summary(self.config)['flops'] / 1e6:.0f} MFLOP)"
 
@@ -29,8 +29,8 @@ class Measured:
 def networks(batch_size: int, seed: int = 0) -> list[Measured]:
     """Smallest, median and large of 50 random networks by FLOPs, in full size and in the proxy.
 
-    Those of one dense operation alone, plain convolutions or residual blocks, are the medians of 50
-    of their kind.
+    The networks of one dense operation alone, plain convolutions or residual blocks, are the
+    medians of 50 such networks.
     """
     drawn = _by_cost(batch_size, seed)
     places = {"smallest": 0, "median": N_DRAWN // 2, "large": N_DRAWN * 9 // 10}

@@ -1,7 +1,6 @@
-"""The loop that most would write first: torchvision, PIL, a DataLoader, channels first.
+"""Plain training loop of torchvision, PIL and a DataLoader, channels first.
 
-A configuration and a recipe come in, training steps come out: what `trainers.train` is measured
-against. It runs in one process, as a trial with one CPU does.
+`trainers.train` is measured against it. It runs in one process, as a trial with one CPU does.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ class PlainTraining:
 
     Args:
         config: a configuration of the NAS space.
-        recipe: size of the pictures and of the network, number of pictures.
+        recipe: size of the images and of the network, number of images.
     """
 
     def __init__(self, config: dict[str, Any], recipe: Recipe) -> None:
@@ -50,7 +49,7 @@ class PlainTraining:
         self.loss = 0.0
 
     def next_batch(self) -> tuple[Tensor, Tensor]:
-        """Pictures `(batch, 3, s, s)` and labels `(batch,)`."""
+        """Images `(batch, 3, s, s)` and labels `(batch,)`."""
         return next(self._batches)
 
     def train_on(self, images: Tensor, labels: Tensor) -> None:
@@ -80,7 +79,7 @@ def _plain(network: nn.Module) -> nn.Module:
 
 
 class PlainSqueezeExcitation(nn.Module):
-    """Squeeze-and-excitation as it stands in the paper."""
+    """Squeeze-and-excitation as in the paper."""
 
     def __init__(self, layer: SqueezeExcitation) -> None:
         super().__init__()
@@ -100,7 +99,7 @@ def _torch_convolution(layer: nn.Conv2d) -> nn.Conv2d:
 
 
 def _pictures(recipe: Recipe) -> CIFAR10:
-    """torchvision's own data set, filled from our cache rather than from its files."""
+    """torchvision's own data set, filled from our cache instead of its files."""
     arrays = open_cifar10(recipe.data)
     chosen, _ = split(arrays.train_y, recipe)
     size = recipe.image_size

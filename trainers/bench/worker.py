@@ -1,7 +1,8 @@
-"""A job comes in on the first line of the input; each further line is a number of steps to time.
+"""Worker process that times training steps.
 
-Either side of a comparison has a process of its own, since the trainer changes how its process
-keeps memory, and one waits while the other runs.
+The first line of the standard input is a job; each further line is a number of steps to time. Each
+side of a comparison has a process of its own, since the trainer changes the memory allocation of
+its process; one side waits while the other runs.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ GEMM_SIZE = 1024
 
 
 class Clock:
-    """CPU seconds of this process where it computes itself, wall seconds with a GPU."""
+    """CPU seconds of this process on a CPU, wall seconds with a GPU."""
 
     def __init__(self) -> None:
         self._now = time.perf_counter if torch.cuda.is_available() else time.process_time
@@ -37,7 +38,7 @@ class Clock:
 
 
 def timed_ours(job: dict[str, Any], clock: Clock, folder: str) -> Callable[[], float]:
-    """A function that trains one step and says how many seconds of it went into the input."""
+    """A function that trains one step and returns how many seconds of it went into the input."""
     session = LocalSession(folder, 0, {**job["options"], "is_tensorboard": False, "threads": 1})
     training = Training(job["config"], session)
     pictures, seconds = training.data.train, [0.0]
@@ -79,9 +80,10 @@ def timed_plain(job: dict[str, Any], clock: Clock) -> Callable[[], float]:
 
 
 def gemm_flops(clock: Clock) -> float:
-    """Floating-point operations per second of a large float32 product, the median of nine.
+    """FLOPs per second of a large float32 product, the median of nine.
 
-    The best would be no match for steps, whose mean is taken: neighbours slow down both.
+    The maximum would not be comparable with steps, whose mean is taken: other
+    processes slow down both.
     """
     a, b = torch.randn(2, GEMM_SIZE, GEMM_SIZE)
     seconds = []
@@ -93,7 +95,7 @@ def gemm_flops(clock: Clock) -> float:
 
 
 def main() -> None:
-    """Answers every number of steps by one line of JSON."""
+    """Answer every number of steps by one line of JSON."""
     job, clock = json.loads(sys.stdin.readline()), Clock()
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         is_ours = job["side"] == "ours"

@@ -1,1 +1,1 @@
-"""Regret by cost where trials can be trained in part: searches on a simulated clock, and tables."""
+"""Benchmark of regret by cost, for problems whose trials can be trained in part."""

@@ -1,4 +1,4 @@
-"""Cells by cost: one search on a problem with learning curves, as plain values."""
+"""One search of a benchmark by cost, on a problem with learning curves."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ from nasbo.space import Space
 
 
 class CurveSearch(Protocol):
-    """A search that trains by a ledger."""
+    """A search that records its training steps in a ledger."""
 
     ledger: Ledger
 
     def run(self) -> dict[str, Any]:
-        """Search until the budget is spent; columns of a cell's record."""
+        """Search until the budget is spent; returns columns of a cell's record."""
 
 
 PROTOCOL = 1
-"""Raised when the same cell would be run in another way."""
+"""Version of the protocol, raised when the same cell would be run differently."""
 PEERS: dict[str, Callable[[Problem, int, int], CurveSearch]] = {
     "optuna+sh": OptunaSearch,
     "smac+mf": SmacSearch,
     "dehb+hb": DehbSearch,
 }
-"""Searches that other packages drive, on one worker."""
+"""Searches that are run by their own packages, on one worker."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ class CurveProtocol:
     """How a search by cost is run.
 
     Attributes:
-        budget: full trainings' worth of steps in all, the initial design included.
-        workers: trainings at a time.
+        budget: number of training steps, in full trainings, including the initial design.
+        workers: number of parallel trainings.
     """
 
     budget: int = 20
@@ -67,7 +67,7 @@ class CurveProtocol:
 
 @dataclass(frozen=True)
 class CurveCell:
-    """One search of a benchmark by cost, by plain values that another process understands."""
+    """One search of a benchmark by cost, by plain values that can be sent to another process."""
 
     problem: str
     method: str
@@ -80,7 +80,7 @@ class CurveCell:
 
 
 def check_curve_method(spec: MethodSpec, protocol: CurveProtocol) -> None:
-    """Raise where a method cannot be run by cost."""
+    """Raise if a method cannot be run by cost."""
     if spec.label in PEERS:
         if protocol.workers > 1:
             raise NasboError(f"{spec.label} has one worker, got {protocol.workers}")
@@ -99,14 +99,14 @@ def check_curve_method(spec: MethodSpec, protocol: CurveProtocol) -> None:
 
 
 def check_package(spec: MethodSpec, space: Space) -> None:
-    """Raise where the package behind a method is missing, or the method cannot be made."""
+    """Raise if the package behind a method is missing, or the method cannot be made."""
     if PEERS.get(spec.label) is DehbSearch:
         import_dehb()
     spec.make(space)
 
 
 def curve_cell_key(cell: CurveCell, problem: Problem) -> Record:
-    """Everything that decides a cell's result."""
+    """Everything that determines a cell's result."""
     spec = cell.spec
     return {
         "problem": cell.problem,
@@ -132,7 +132,7 @@ def make_search(problem: Problem, cell: CurveCell) -> CurveSearch:
 
 
 def run_curve_cell(cell: CurveCell) -> Record:
-    """Run one search; whatever is raised goes to the caller."""
+    """Run one search. Exceptions are not caught."""
     begin = time.perf_counter()
     entry, problem = find_entry(cell.problem), find_problem(cell.problem)
     search = make_search(problem, cell)

@@ -1,4 +1,4 @@
-"""Simulated clock: a search of nasbo on workers that train step by step."""
+"""Search with a method of nasbo on workers that train step by step, under a simulated clock."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from nasbo.search.stopping import TO_THE_END
 
 RULES = ("rungs", "asha", "screen")
 ROUNDS = "rounds"
-"""As a rule beside the others: whole rounds are decided, not one config for each free worker."""
+"""Rule that can be added to the others: decide whole rounds instead of
+one config per free worker."""
 
 
 def rungs_of(problem: Problem) -> Rungs:
@@ -33,13 +34,13 @@ def rungs_of(problem: Problem) -> Rungs:
 
 
 class ClockedSearch:
-    """One search; a step takes one unit of time, a decision none.
+    """One search on a simulated clock: a step takes one unit of time, a decision none.
 
     Args:
         problem: with learning curves.
-        spec: a method of nasbo, with one of ``RULES`` or none.
+        spec: a method of nasbo with at most one of ``RULES``.
         workers: trials at a time.
-        budget: in full trainings, the design included.
+        budget: in full trainings, including the design.
         seed: of the search and of the noise.
     """
 
@@ -63,9 +64,10 @@ class ClockedSearch:
     def _limit_and_rule(
         self, spec: MethodSpec, problem: Problem, rungs: Rungs, budget: int
     ) -> tuple[int | None, StoppingRule]:
-        """The budget as the schedule knows it, and how far runs are trained.
+        """Maximum number of configs for the schedule, and the rule that decides
+        how far runs are trained.
 
-        Nobody knows how many configs ASHA will begin: it goes on until the budget is spent.
+        ASHA has no maximum: it starts configs until the budget is spent.
         """
         if "asha" in spec.rules:
             return None, asha(self._search.history, rungs)
@@ -76,7 +78,7 @@ class ClockedSearch:
         return budget, TO_THE_END
 
     def run(self) -> dict[str, Any]:
-        """Train until the budget is spent or nothing is left; columns of a cell's record."""
+        """Train until the budget is spent or no run is left; returns columns of a cell's record."""
         self._hand_out()
         while self._running and not self.ledger.is_spent:
             self._now = self._running[0][0]
@@ -95,7 +97,7 @@ class ClockedSearch:
         }
 
     def _hand_out(self) -> None:
-        """Give each free worker a run, if there is one."""
+        """Start a run on each free worker, as long as there are any."""
         while isinstance(run := self._next(), Run):
             self._push(run.number, run.resumed_from + 1)
 
@@ -104,7 +106,7 @@ class ClockedSearch:
         first, was_exhausted = history.n_suggested, history.is_exhausted
         answer = self.driver.next(self._workers)
         if history.is_exhausted and not was_exhausted:
-            answer = self.driver.next(self._workers)  # rules may wait for that
+            answer = self.driver.next(self._workers)  # a rule may wait for the exhausted space
         if size := history.n_suggested - first:
             self._rounds.append([first, size, round(cpu_seconds() - started, 5)])
         return answer
@@ -113,7 +115,7 @@ class ClockedSearch:
         heapq.heappush(self._running, (self._now + 1, next(self._serial), number, step))
 
     def _train(self, number: int, step: int) -> None:
-        """One step of a run has ended."""
+        """Handle the end of one training step of a run."""
         trial = self._search.history.trial(number)
         value = self.ledger.train(number, trial.config, step, self._now)
         is_known = math.isfinite(value)

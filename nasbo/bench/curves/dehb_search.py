@@ -1,4 +1,4 @@
-"""DEHB (differential evolution in Hyperband) by its own package, through its ask and tell."""
+"""DEHB (differential evolution in Hyperband) of the package DEHB, through ask and tell."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from nasbo.errors import NasboError
 from nasbo.methods.smac import Smac
 
 _INSTALL = "pip install --no-deps DEHB loguru"
-"""With its dependencies it asks for a NumPy before 2, which it does not need."""
+"""Without dependencies: they include a NumPy before 2, which is not needed."""
 
 
 def import_dehb() -> ModuleType:
-    """The package; raises ``NasboError`` where it is not installed."""
+    """The package; raises ``NasboError`` if it is not installed."""
     try:
         return importlib.import_module("dehb")
     except ModuleNotFoundError as error:
@@ -28,10 +28,10 @@ def import_dehb() -> ModuleType:
 
 
 class DehbSearch:
-    """One optimisation on one worker, with DEHB's defaults and our first rung as least fidelity.
+    """DEHB optimisation on one worker, with DEHB's defaults and our first rung as least fidelity.
 
-    It draws its own initial populations. Its brackets are Hyperband's; a config goes on from where
-    it stood.
+    It draws its own initial populations. Its brackets are those of Hyperband; a config's training
+    continues where it stopped.
     """
 
     def __init__(self, problem: Problem, budget: int, seed: int) -> None:
@@ -40,7 +40,7 @@ class DehbSearch:
         self._problem, self._seed = problem, seed
 
     def run(self) -> dict[str, Any]:
-        """Train until the budget is spent or the pool is used up; columns of a cell's record."""
+        """Train until the budget is spent or the pool is used up; returns columns of a record."""
         members = Members(self._problem, self.ledger)
         with tempfile.TemporaryDirectory() as folder:
             search = self._search(folder)
@@ -50,7 +50,7 @@ class DehbSearch:
                 if member is None:
                     break
                 value = members.train(*member, round(job["fidelity"]))
-                # What has diverged counts as the worst that there is.
+                # Divergence is told as a very bad value.
                 fitness = value if math.isfinite(value) else 1e12
                 search.tell(job, {"fitness": fitness, "cost": 1.0})
         return {"rounds": [], "sources": [], "fallbacks": {}}
@@ -59,7 +59,7 @@ class DehbSearch:
         rungs = rungs_of(self._problem)
         return self._dehb.DEHB(
             cs=Smac(self._problem.space)._config_space(self._seed),
-            # A little below, as the number of rungs is rounded down.
+            # Slightly below, as the number of rungs is rounded down.
             min_fidelity=rungs.full / rungs.eta ** (len(rungs.steps) - 1) * (1 - 1e-9),
             max_fidelity=rungs.full,
             eta=rungs.eta,

@@ -1,4 +1,4 @@
-"""Ledger of a search by cost: steps that were trained, and which configs stood best meanwhile."""
+"""Ledger of a search by cost: trained steps, and the config to be returned at each of them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from nasbo.bench.problem import Config, Curve, Problem
 from nasbo.errors import NasboError
 
 PER_TRAINING = 4
-"""Points of the grid of costs in one full training."""
+"""Grid points of cost per full training."""
 _NOISE = 7919
 
 
 def curve_of(problem: Problem) -> Curve:
-    """The learning curves of a problem; raises ``NasboError`` where it has none."""
+    """The learning curves of a problem; raises ``NasboError`` if it has none."""
     if problem.curve is None:
         raise NasboError(f"{problem.name} has no learning curves: it cannot be trained in part")
     return problem.curve
@@ -26,7 +26,7 @@ def curve_of(problem: Problem) -> Curve:
 
 @dataclass(frozen=True)
 class _Mark:
-    """What stood best after so many steps; numbers of configs."""
+    """Best configs after a number of steps, by their numbers."""
 
     n_steps: int
     seen: int
@@ -35,18 +35,18 @@ class _Mark:
 
     @property
     def best(self) -> int:
-        """What would be returned; until there is one, the best seen."""
+        """The config to be returned; the best seen until there is one."""
         return self.seen if self.returned is None else self.returned
 
 
 class Ledger:
-    """Trains step by step, and notes what was spent and what would be returned.
+    """Trains step by step, and records the cost and the config to be returned.
 
     Attributes:
-        n_steps: of a full training.
-        n_spent: steps so far, over all workers.
-        returned: the config that the search would return now, by its number; until there is one,
-            the one with the best value seen.
+        n_steps: number of steps of a full training.
+        n_spent: number of steps trained so far, over all workers.
+        returned: number of the config that the search would return now; ``None`` until there is
+            one.
     """
 
     def __init__(self, problem: Problem, budget: int, seed: int) -> None:
@@ -63,13 +63,13 @@ class Ledger:
 
     @property
     def is_spent(self) -> bool:
-        """Whether the budget does not pay another step."""
+        """Whether the budget allows no further step."""
         return self.n_spent >= self._n_budget
 
     def train(self, number: int, config: Config, step: int, time: int) -> float:
-        """The value of a config after one more step, which ends at a time; may be no number.
+        """The value of a config after one more step, which ends at ``time``; may be NaN.
 
-        Its noise is a function of the seed, the config's number and the step.
+        Its noise depends on the seed, the config's number and the step only.
         """
         rng = np.random.default_rng([_NOISE, self._seed, number, step])
         value = float(self._curve.at(config, step, rng))
@@ -82,9 +82,9 @@ class Ledger:
         return value
 
     def end(self, number: int, step: int, value: float, time: int) -> None:
-        """Note that a training has ended or paused, for searches without a history.
+        """Record the end or pause of a training, for searches without a history.
 
-        The config with the best value of those that were trained furthest is the one returned.
+        The returned config is the best of those that were trained furthest.
         """
         if math.isfinite(value):
             self._ended[number] = (step, value)
@@ -94,7 +94,7 @@ class Ledger:
         self._mark(time)
 
     def take(self, returned: int | None, time: int) -> None:
-        """Note which config the search would return from now on."""
+        """Record which config the search would return from now on."""
         self.returned = returned
         self._mark(time)
 
@@ -104,12 +104,12 @@ class Ledger:
         self._marks.append(_Mark(self.n_spent, self._seen, self.returned, time))
 
     def columns(self, budget: int) -> dict[str, Any]:
-        """Part of a cell's record; values by cost stand on a grid of quarters of a training.
+        """Columns for a cell's record, on a grid of costs in quarters of a full training.
 
         Returns:
-            ``returned`` and ``seen``: true values of the config that the search would return, and
-            of that with the best value at any step; ``clock``: time in full trainings; ``configs``
-            with the ``steps`` that each has reached.
+            ``returned`` and ``seen``: true values of the config that the search would return and of
+            the config with the best value at any step; ``clock``: time in full trainings;
+            ``configs`` with the number of ``steps`` of each.
         """
         costs = [at / PER_TRAINING for at in range(1, budget * PER_TRAINING + 1)]
         marks = [self._at(cost) for cost in costs]
@@ -126,7 +126,7 @@ class Ledger:
         }
 
     def _at(self, cost: float) -> _Mark | None:
-        """The last mark within a cost in full trainings."""
+        """The last mark up to a cost in full trainings."""
         n_steps = math.floor(cost * self.n_steps + 1e-9)
         place = bisect_right(self._marks, n_steps, key=lambda mark: mark.n_steps)
         return self._marks[place - 1] if place else None

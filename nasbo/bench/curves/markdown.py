@@ -1,4 +1,4 @@
-"""Text of the tables by cost."""
+"""Tables of a benchmark by cost as Markdown text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nasbo.bench.statistics import TIE_DIGITS
 
 
 def curves_markdown(tables: Sequence[Table], title: str, command: str = "") -> str:
-    """One section for each protocol."""
+    """All tables, with one section per protocol."""
     made = f"Made by `{command}`.\n\n" if command else ""
     what = (
         "Costs are full trainings' worth of steps, the initial design included. Regret is that of "
@@ -31,7 +31,7 @@ def curves_markdown(tables: Sequence[Table], title: str, command: str = "") -> s
 
 
 def regret_rows(table: Table) -> Iterator[list[str]]:
-    """Mean regrets over all problems as a terminal shows them: method, then one cell per mark."""
+    """Mean regrets over all problems for the terminal: method, then one cell per mark."""
     overall = table["scopes"].get("overall") or {"methods": [], "at": {}}
     for method in overall["methods"]:
         yield [method, *[number(at[method]["regret"]["mean"], 4) for at in overall["at"].values()]]
@@ -59,7 +59,7 @@ def _head(table: Table) -> str:
 
 
 def _scope(table: Table, name: str, one: Table) -> str:
-    """Regrets, ranks, tests and shares of some problems together."""
+    """Regrets, ranks, tests and shares over a set of problems."""
     first = one["methods"][0]
     head = ["method"]
     for mark in table["marks"]:
@@ -97,7 +97,7 @@ def _share(share: Table) -> str:
 
 
 def _problems(table: Table) -> str:
-    """Mean regret of each problem at the end."""
+    """Mean final regret by problem."""
     last = str(table["marks"][-1])
     rows: list[list[str]] = []
     for name, one in table["problems"].items():

@@ -1,4 +1,4 @@
-"""Configs of another package's multi-fidelity search, trained on from where they stood."""
+"""Configs of another package's multi-fidelity search, each trained in several stretches."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from nasbo.space.flat import from_flat
 
 
 class Members:
-    """What a package asks for, as configs of the problem with numbers; one worker.
+    """Suggestions of a package as numbered configs of the problem, on one worker.
 
-    What it asks for on a pool becomes the nearest config of the pool that is not used. The package
-    is told its value as that of its own config, as its brackets know that one only.
+    On a pool, a suggestion is replaced by the nearest unused config. The package is told its value
+    under the suggested config, the only one that its brackets know.
 
     Args:
         problem: with learning curves.
-        ledger: notes each step.
+        ledger: record of all trained steps.
     """
 
     def __init__(self, problem: Problem, ledger: Ledger) -> None:
@@ -30,7 +30,7 @@ class Members:
         self._now = 0
 
     def find(self, proposed: Mapping[str, Any]) -> tuple[int, Config] | None:
-        """The number and the config that stand for flat values; none when the pool is used up."""
+        """Number and config for a suggestion of flat values; none if the pool is used up."""
         config = from_flat(self._problem.space, dict(proposed))
         key = config_key(config)
         if key not in self._members:
@@ -43,7 +43,7 @@ class Members:
         return self._members[key]
 
     def train(self, number: int, config: Config, until: int) -> float:
-        """Train a config on from where it stood, as far as the budget pays; its value there."""
+        """Continue the training of a config up to a step or the budget; returns its value there."""
         start, value = self._reached.get(number, (0, float("nan")))
         for step in range(start + 1, until + 1):
             if self._ledger.is_spent:

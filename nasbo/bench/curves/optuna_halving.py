@@ -1,4 +1,4 @@
-"""Optuna's TPE with its pruner by successive halving, through its own ask and tell."""
+"""Optuna's TPE with its successive-halving pruner, through its ask-and-tell interface."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from nasbo.space.flat import to_flat
 
 
 class OptunaSearch:
-    """One study on one worker; the sampler has Optuna's defaults, the pruner our rungs' first.
+    """One Optuna study on one worker, with the sampler's defaults and the first of nasbo's rungs.
 
-    A pruned trial does not go on. What it asks for on a pool becomes the nearest config of the pool
-    that is not used, and is what it is told about.
+    A pruned trial is not continued. On a pool, a suggestion is replaced by the nearest unused
+    config, whose values are reported.
     """
 
     def __init__(self, problem: Problem, budget: int, seed: int) -> None:
@@ -40,7 +40,9 @@ class OptunaSearch:
         self._now = 0
 
     def run(self) -> dict[str, Any]:
-        """Train until the budget is spent or the pool is used up; columns of a cell's record."""
+        """Train until the budget is spent or the pool is used up; returns
+        columns of a cell's record.
+        """
         number = 0
         while not self.ledger.is_spent and (asked := self._ask(number)) is not None:
             self._train(number, *asked)
@@ -48,14 +50,14 @@ class OptunaSearch:
         return {"rounds": [], "sources": [], "fallbacks": {}}
 
     def _ask(self, number: int) -> tuple[Any, Config] | None:
-        """A trial of the study with its config; ``None`` when the pool is used up."""
+        """A trial of the study and its config; ``None`` when the pool is used up."""
         if number < len(self._design):
             trial, config = self._begin(self._design[number])
         else:
             trial = self._study.ask()
             config = self._tpe._ask(trial)
             if self._problem.snap is not None:
-                # The sampler leaves failed trials out of account.
+                # The sampler ignores failed trials.
                 self._study.tell(trial, state=self._states.FAIL)
                 member = self._problem.snap(config, self._used)
                 if member is None:
@@ -65,7 +67,7 @@ class OptunaSearch:
         return trial, config
 
     def _begin(self, config: Config) -> tuple[Any, Config]:
-        """A trial of a config that is given."""
+        """A trial with a given config."""
         self._study.enqueue_trial(dict(to_flat(self._problem.space.subspace_of(config), config)))
         trial = self._study.ask()
         self._tpe._ask(trial)

@@ -1,4 +1,4 @@
-"""Results of a benchmark by cost: cells of one protocol as runs over a grid of costs."""
+"""Results of a benchmark by cost: cells as curves over a grid of costs."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from nasbo.errors import NasboError
 
 @dataclass(frozen=True)
 class CurveResults:
-    """Runs of one protocol: ``best`` is what is returned after 0, 1, ... points of the grid.
+    """Runs of one protocol; ``best`` is by grid point of cost.
 
     Attributes:
-        results: as the tables over trials have them; a point of the grid stands for a trial.
-        sticks: how values of each problem become regrets.
+        results: in the form of results over trials, with grid points in place of trials.
+        sticks: scale of regrets of each problem.
     """
 
     protocol: CurveProtocol
@@ -38,12 +38,12 @@ def load_curve_results(
     """The results of a folder, one for each protocol of its plan.
 
     Args:
-        out: folder of a benchmark by cost.
-        methods: labels to keep, in that order; default the plan's.
+        methods: labels to keep, in this order; default: those of the plan.
+        problems: names to keep; default: those of the plan.
         problems: to keep; default the plan's.
 
     Raises:
-        NasboError: nothing is finished of what is wanted.
+        NasboError: none of the wanted cells is finished.
     """
     plan = read_record(out / PLAN)
     records, others = one_version_each(read_cells(out))
@@ -58,7 +58,7 @@ def load_curve_results(
 
 
 class _Wanted:
-    """What a plan asks for under one protocol."""
+    """The cells of a plan under one protocol."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class _Wanted:
         self._methods = tuple(methods or dict.fromkeys(m for p in parts for m in p["methods"]))
 
     def results(self, records: Sequence[Record], notes: tuple[str, ...]) -> CurveResults:
-        """What there is of it."""
+        """The finished ones as results."""
         known = {_identity(r): r for r in records if _protocol(r) == self._protocol}
         kept = {one: known[one] for one in self._cells if one in known}
         runs = {one: make_curve_run(record) for one, record in kept.items()}
@@ -98,7 +98,7 @@ class _Wanted:
 
 
 def make_curve_run(record: Record) -> Run:
-    """A cell's record as arrays over the grid of costs; nothing is known at a cost of 0."""
+    """A cell's record as arrays over the grid of costs; nothing is known at cost 0."""
     returned, seen = ([None, *record[name]] for name in ("returned", "seen"))
     return Run(
         problem=record["key"]["problem"],
@@ -136,7 +136,9 @@ def _info(record: Record) -> ProblemInfo:
 
 
 def _stick(results: Results, problem: str) -> Yardstick:
-    """0 is the best of the pool or of what any run returned, 1 the median of random configs."""
+    """Regret 0 is the best of the random configs (or pool) and all runs, 1 the
+    median of random configs.
+    """
     runs = results.on(problem)
     least, median = runs[0].record["finals"]
     best = min(least, *(float(run.best.min()) for run in runs))

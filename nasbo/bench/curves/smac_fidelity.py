@@ -1,4 +1,4 @@
-"""SMAC's facade for multi-fidelity (Hyperband and a random forest), through its ask and tell."""
+"""SMAC's multi-fidelity facade (Hyperband and a random forest), through ask and tell."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from nasbo.space.flat import to_flat
 
 
 class SmacSearch:
-    """One optimisation on one worker; a config goes on from where it stood."""
+    """One SMAC optimisation on one worker; a config's training continues where it stopped."""
 
     def __init__(self, problem: Problem, budget: int, seed: int) -> None:
         self._smac = import_optional("smac", "smac", "smac")
@@ -30,7 +30,9 @@ class SmacSearch:
         self._members = Members(problem, self.ledger)
 
     def run(self) -> dict[str, Any]:
-        """Train until the budget is spent or the pool is used up; columns of a cell's record."""
+        """Train until the budget is spent or the pool is used up; returns
+        columns of a cell's record.
+        """
         with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
             facade = self._facade(folder)
@@ -39,12 +41,12 @@ class SmacSearch:
         return {"rounds": [], "sources": [], "fallbacks": {}}
 
     def _one(self, facade: Any) -> bool:
-        """Ask, train, tell; whether SMAC had something to train."""
+        """Ask, train and tell once; false if SMAC had nothing to train."""
         info = facade.ask()
         if info is None or (member := self._members.find(dict(info.config))) is None:
             return False
         value = self._members.train(*member, round(info.budget))
-        # What has diverged counts as SMAC counts a crash: as the worst.
+        # Divergence is told as SMAC treats a crash: the worst cost.
         cost = value if math.isfinite(value) else float("inf")
         facade.tell(info, self._runs.TrialValue(cost=cost), save=False)
         return True
@@ -57,7 +59,7 @@ class SmacSearch:
             space,
             deterministic=True,
             n_trials=self._budget * rungs.full,
-            # A little below, as SMAC rounds the number of rungs down.
+            # Slightly below, as SMAC rounds the number of rungs down.
             min_budget=rungs.full / rungs.eta**n_rungs * (1 - 1e-9),
             max_budget=rungs.full,
             output_directory=folder,

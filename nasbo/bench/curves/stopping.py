@@ -1,4 +1,4 @@
-"""Stopping rules of the benchmark: Ray's ASHA, and a screen by the first epoch."""
+"""Stopping rules of the benchmark: ASHA as in Ray, and screening at one early step."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from nasbo.search import StoppingRule, Verdict
 
 
 def asha(history: View, rungs: Rungs) -> StoppingRule:
-    """Asynchronous successive halving as Ray has it: trials are stopped, none is paused.
+    """Asynchronous successive halving as in Ray: trials are stopped, never paused.
 
-    At each rung below the full training a trial is stopped whose score is below the quantile
-    1 - 1 / eta of those that came there before it; the first one goes on. As in
+    At each rung below the full training, a trial is stopped if its score is below the quantile 1 -
+    1 / eta of the earlier trials there; the first trial continues. Follows
     ``ray.tune.schedulers.async_hyperband._Bracket``, with rungs that need not be powers of eta.
     """
 
@@ -36,12 +36,13 @@ def asha(history: View, rungs: Rungs) -> StoppingRule:
 
 @dataclass(frozen=True)
 class Screen:
-    """Configs are trained to one early step; the best of them in full, the best first.
+    """Screening: all configs are trained to one early step, then the best
+    ones in full, best first.
 
     Attributes:
-        step: at which all pause.
-        n_configs: how many there are.
-        n_finalists: how many are trained in full.
+        step: step at which all pause.
+        n_configs: number of configs.
+        n_finalists: number of configs that are trained in full.
     """
 
     step: int
@@ -50,23 +51,23 @@ class Screen:
 
     @staticmethod
     def of_budget(step: int, full: int, n_steps: int) -> Screen:
-        """The screen that spends half of a budget on the early step.
+        """Screening that spends half of a budget on the early step.
 
         Args:
-            step: at which all pause.
-            full: steps of a full training.
-            n_steps: of the whole budget.
+            step: step at which all pause.
+            full: number of steps of a full training.
+            n_steps: number of steps of the whole budget.
         """
         n_configs = max(n_steps // 2 // step, 1)
         return Screen(step, n_configs, (n_steps - n_configs * step) // (full - step))
 
     @property
     def rule(self) -> StoppingRule:
-        """The screen as drivers ask it."""
+        """The screening as a rule for drivers."""
         return StoppingRule(until=lambda run: self.step, due=self.due)
 
     def due(self, history: View) -> list[tuple[int, int | None]]:
-        """The best that paused, once all have; those before it have begun."""
+        """The best paused run that has not been continued, once all have paused."""
         is_whole = history.n_suggested >= self.n_configs or history.is_exhausted
         runs = history.runs
         is_busy = any(run.until == self.step or run.state == "waiting" for run in history.open_runs)

@@ -1,4 +1,4 @@
-"""Numbers of a benchmark by cost: regrets, ranks, tests and costs at marks of the budget."""
+"""Numbers of a benchmark by cost: regrets, ranks and tests at marks of the budget."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from nasbo.bench.statistics import TIE_DIGITS, compare, first_below, ranks
 from nasbo.bench.table import Table, plain_table, scopes, versions
 
 MARKS = (4, 10, 20)
-"""Budgets to look at, in full trainings."""
+"""Costs at which methods are compared, in full trainings."""
 FULL_LENGTH = "attnbo"
-"""Whose final value is the target of the others."""
+"""The method whose final value the others are to reach."""
 
 
 def make_curve_table(found: CurveResults) -> Table:
-    """All numbers of one protocol; those that cannot be had are ``None``."""
+    """All numbers of one protocol; unavailable ones are ``None``."""
     results = found.results
     chosen: dict[str, list[str]] = {}
     for name, some in scopes(results):
@@ -49,7 +49,7 @@ def make_curve_table(found: CurveResults) -> Table:
 
 
 def _scope(found: CurveResults, problems: list[str], marks: list[int]) -> Table:
-    """What some problems say together, over the seeds that all methods have finished."""
+    """Numbers over a set of problems, on the seeds that all methods have finished."""
     pairs = regret_pairs(found.results, found.sticks, problems, _point(found.protocol.budget))
     if not len(pairs.regrets):
         return {}
@@ -66,7 +66,7 @@ def _scope(found: CurveResults, problems: list[str], marks: list[int]) -> Table:
 
 
 def _point(cost: int) -> int:
-    """The point of the grid at a cost in full trainings."""
+    """The grid point at a cost in full trainings."""
     return cost * PER_TRAINING
 
 
@@ -90,7 +90,7 @@ def _at(regrets: Array, owners: Any, methods: tuple[str, ...]) -> Table:
 
 
 def _mean(values: Array) -> dict[str, float]:
-    """The mean with its standard error; one value has none."""
+    """Mean and standard error, which is NaN for one value."""
     n = len(values)
     error = float(values.std(ddof=1)) / math.sqrt(n) if n > 1 else math.nan
     return {"mean": float(values.mean()), "error": error}
@@ -103,7 +103,9 @@ def _test(first: Array, other: Array) -> Table:
 
 
 def _shares(regrets: Array, methods: tuple[str, ...]) -> Table:
-    """Part of the budget to the final value of full-length attnbo on the same problem and seed."""
+    """Share of the budget that reaches the final value of full-length
+    attnbo, by problem and seed.
+    """
     if FULL_LENGTH not in methods:
         return {}
     rounded = np.round(regrets, TIE_DIGITS)
@@ -135,7 +137,7 @@ def _seen(
 
 
 def _cells(found: CurveResults, method: str) -> Table:
-    """What the cells of a method did, in the median, and what they took."""
+    """Median numbers of configs, and mean cost and times, of a method's cells."""
     records = [run.record for run in found.results.runs.values() if run.method == method]
     n_full = [sum(step == one["n_steps"] for step in one["steps"]) for one in records]
     decisions = [sum(cpu for _, _, cpu in one["rounds"]) for one in records]

@@ -1,4 +1,4 @@
-"""Files of a benchmark by cost: its tables, beside its cells."""
+"""Writer of the tables of a benchmark by cost."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TABLE_TEXT, TABLE_JSON = "table.md", "table.json"
 
 
 def is_by_cost(out: Path) -> bool:
-    """Whether a folder holds a benchmark by cost, as its plan says."""
+    """Whether a folder contains a benchmark by cost, according to its plan."""
     path = out / PLAN
     return path.is_file() and any("budget" in p["protocol"] for p in read_record(path)["parts"])
 
@@ -24,7 +24,7 @@ def is_by_cost(out: Path) -> bool:
 def write_curve_tables(
     out: Path, methods: Sequence[str] = (), problems: Sequence[str] = ()
 ) -> list[Table]:
-    """Remake ``table.md`` and ``table.json`` from the cells alone; the numbers, by protocol."""
+    """Write ``table.md`` and ``table.json`` from the cells; returns the numbers, by protocol."""
     found = load_curve_results(out, methods, problems)
     tables = [make_curve_table(one) for one in found]
     text = curves_markdown(tables, f"Benchmark {out.name}", found[0].results.command)

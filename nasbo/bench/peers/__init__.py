@@ -1,7 +1,7 @@
-"""Methods that other packages offer, behind the seam of ours: import paths by name.
+"""Registry of peers: methods of other packages behind nasbo's method interface.
 
-They are here to be compared with, not to be used in sweeps: `random`, `tpe` and `smac`, which are
-offered for both, live in ``nasbo.methods``.
+They are for comparison, not for sweeps. `random`, `tpe` and `smac`, which are for both, are in
+``nasbo.methods``.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Peer:
-    """What a short name stands for.
+    """A method behind a short name.
 
     Attributes:
         method: a name of ``nasbo.METHODS`` or ``module:Class``.
-        summary: in one line.
-        options: set before the user's own.
+        summary: one line.
+        options: options that the user's own override.
     """
 
     method: str
@@ -49,4 +49,4 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     "smac": ("smac", "ConfigSpace"),
     "tpe": ("optuna",),
 }
-"""Packages whose version decides what a method suggests."""
+"""Packages whose versions affect what a method suggests."""

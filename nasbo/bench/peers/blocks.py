@@ -1,8 +1,8 @@
-"""Columns of a tree come in; BoTorch's hierarchical kernel, all blocks at once, goes out.
+"""Kernel of BoTorch's hierarchical GP, computed for all blocks at once.
 
-The kernel and the density of its hyperparameters are those of BoTorch's
-``HierarchicalConditionalKernelGP`` with its defaults (a test compares them). One after the other,
-as lazy matrices with priors of their own, the blocks of a tree take 20 times as long.
+Kernel and hyperparameter priors are those of BoTorch's ``HierarchicalConditionalKernelGP`` with its
+defaults (a test compares them). BoTorch evaluates the blocks of a tree one by one, as lazy
+matrices, which takes 20 times as long.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from nasbo.gp.conditioning import FitError
 from nasbo.gp.kernels import matern, squared_distances
 
 SAME = 1e-6
-"""Levels of structural parameters lie further apart than this."""
+"""Smallest difference between levels of structural parameters."""
 TAU_SCALE, RATE_SCALE = 0.1, 1.0
-"""Half-Cauchy priors of tau and of tau / lengthscale^2 (SAAS)."""
+"""Scales of the half-Cauchy priors of tau and of tau / lengthscale^2 (SAAS)."""
 NOISE_PRIOR = (-4.0, 1.0)
-"""Mean and sd of the logarithm of the noise."""
+"""Prior mean and sd of the log noise."""
 LENGTHS, TAUS, WEIGHTS, NOISES = (1e-2, 1e4), (1e-3, 10.0), (1e-2, 1e4), (1e-4, math.inf)
 START_LENGTH, START_TAU, START_WEIGHT, START_NOISE = 1.0, 0.1, 10.0, math.exp(-5.0)
 
 
 @dataclass(frozen=True)
 class Hyperparameters:
-    """What is fitted.
+    """Hyperparameters of the model.
 
     Attributes:
         lengthscales: of the columns, in their order, shape (columns,).
@@ -53,13 +53,14 @@ class Hyperparameters:
 
 @dataclass(frozen=True)
 class Pairs:
-    """The pairs of rows that a block has in common, block by block: few of all pairs, in a tree.
+    """Pairs of rows in which a block exists, block by block; in a tree
+    these are few of all pairs.
 
     Attributes:
-        n: rows.
-        block: of each pair, shape (pairs,).
-        place: in the flat matrix of all pairs of rows, lower triangle, shape (pairs,).
-        share: 1, or 1/2 for a row with itself, shape (pairs,).
+        n: number of rows.
+        block: index of each pair's block, shape (pairs,).
+        place: flat index in the matrix of all pairs of rows, lower triangle, shape (pairs,).
+        share: 1, or 1/2 on the diagonal, shape (pairs,).
         squares: squared differences in the block's columns, shape (pairs, longest).
     """
 
@@ -71,11 +72,11 @@ class Pairs:
 
 
 class Blocks:
-    """Sets of columns that exist together, as BoTorch finds them.
+    """Sets of columns that exist together, found by BoTorch.
 
     Args:
-        n_columns: of the rows.
-        dependencies: parent's column to value to the columns that exist under it.
+        n_columns: number of columns of the rows.
+        dependencies: parent's column -> value -> columns that exist under it.
     """
 
     def __init__(self, n_columns: int, dependencies: Dependencies) -> None:
@@ -101,12 +102,12 @@ class Blocks:
         return theta.weights @ self.exists(rows)
 
     def exists(self, rows: Tensor) -> Tensor:
-        """1 where a block exists, shape (blocks, n); the padding is always as wanted."""
+        """1 where a block exists, shape (blocks, n); padding conditions always hold."""
         gaps = _with_zero(rows.detach())[:, self._above] - self._wanted
         return (gaps.abs() < SAME).all(-1).to(rows.dtype).T
 
     def pairs(self, rows: Tensor) -> Pairs:
-        """What the covariances of rows, shape (n, columns), with each other are made of."""
+        """The parts of the covariances of rows, shape (n, columns), with each other."""
         n, padded, found = len(rows), _with_zero(rows), []
         for block, exists in enumerate(self.exists(rows).bool()):
             here = exists.nonzero().flatten()
@@ -118,7 +119,7 @@ class Blocks:
         return Pairs(n, *(torch.cat(parts) for parts in zip(*found, strict=True)))
 
     def gram_of(self, theta: Hyperparameters, pairs: Pairs) -> Tensor:
-        """The same as ``gram`` of rows with themselves, shape (n, n), at a fraction of the cost."""
+        """``gram`` of rows with themselves, shape (n, n), at a fraction of the cost."""
         steep = torch.cat([theta.lengthscales**-2, theta.lengthscales.new_zeros(1)])[self._columns]
         squared = (pairs.squares * steep[pairs.block]).sum(-1)
         values = theta.weights[pairs.block] * pairs.share * matern(squared)
@@ -145,7 +146,7 @@ class Blocks:
         return density
 
     def fit(self, rows: Tensor, z: Tensor, iterations: int) -> Hyperparameters:
-        """The most probable hyperparameters, by L-BFGS-B from BoTorch's own start.
+        """MAP hyperparameters by L-BFGS-B, from BoTorch's starting point.
 
         Raises:
             FitError: the density is not finite at the start.
@@ -168,7 +169,7 @@ class Blocks:
         return self.unpack(torch.from_numpy(found.x))
 
     def unpack(self, flat: Tensor) -> Hyperparameters:
-        """Hyperparameters of one vector: logarithms of all but the mean, which is the last."""
+        """Hyperparameters from one vector of logarithms, except for the mean, which comes last."""
         sizes = [self.n_columns, self.n_blocks, self.n_blocks, 1, 1]
         lengthscales, taus, weights, noise, mean = torch.split(flat, sizes)
         return Hyperparameters(
@@ -205,11 +206,11 @@ def _half_cauchy(x: Tensor, scale: float) -> Tensor:
 
 
 def _padded(lists: Sequence[Sequence[float]], fill: float) -> Tensor:
-    """Lists of unequal lengths as one tensor, shape (lists, longest)."""
+    """Lists of unequal lengths padded to one tensor, shape (lists, longest)."""
     longest = max(map(len, lists))
     return torch.tensor([[*one, *[fill] * (longest - len(one))] for one in lists])
 
 
 def _with_zero(rows: Tensor) -> Tensor:
-    """Rows, shape (n, d), with a column of zeros at the end, for the padding to point at."""
+    """Rows, shape (n, d), with a zero column at the end for the padding."""
     return torch.cat([rows, rows.new_zeros(len(rows), 1)], 1)

@@ -1,4 +1,4 @@
-"""A space comes in; one matrix column per parameter, and which value needs which, go out.
+"""Encoding of a space for BoTorch's hierarchical models: matrix columns and their dependencies.
 
 The form in which BoTorch's hierarchical models want a tree.
 """
@@ -20,22 +20,23 @@ Dependencies = dict[int, dict[int | float, list[int]]]
 
 @dataclass(frozen=True)
 class Condition:
-    """The value of a column under which others exist."""
+    """A value of a column under which other columns exist."""
 
     column: int
     value: float
 
 
 class TreeColumns:
-    """The columns of a space and how they depend on each other.
+    """Columns of a space and their dependencies.
 
-    A number has one column with its position in [0, 1], a plain choice one per value (one in all
-    where there are two), a structural parameter one with its level, scaled to [0, 1]. A repeated
-    list with low to high entries has a flag for each entry beyond low, each under the one before.
+    A number has one column, scaled to [0, 1]. A plain choice has one column per value (a
+    single one for two values). A structural parameter has one column with its level, scaled to
+    [0, 1]. A repeated list of low to high elements has a flag for each element beyond low,
+    each under the previous one.
 
     Attributes:
-        dependencies: parent's column to value to the columns that exist under it.
-        n_columns: how many there are.
+        dependencies: parent's column -> value -> columns that exist under it.
+        n_columns: number of columns.
     """
 
     def __init__(self, space: Space) -> None:
@@ -45,7 +46,9 @@ class TreeColumns:
         self._group(space.parameters, ROOT, None)
 
     def rows(self, batches: Batches) -> Tensor:
-        """Rows of any subspaces as a matrix, shape (n, n_columns), differentiable in numbers."""
+        """Rows of any subspaces as a matrix, shape (n, n_columns),
+        differentiable in the numbers.
+        """
         return torch.cat([self._rows(subspace, x) for subspace, x in batches])
 
     def _rows(self, subspace: Subspace, x: Tensor) -> Tensor:

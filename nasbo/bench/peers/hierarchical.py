@@ -1,4 +1,4 @@
-"""History comes in; the best configs by log-EI under BoTorch's hierarchical GP go out."""
+"""BoTorch's hierarchical GP with log-EI, as a method of nasbo."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ JITTER = 1e-8
 class HierarchicalGP(SurrogateMethod):
     """BoTorch's ``HierarchicalConditionalKernelGP`` with log-EI maximised in each subspace.
 
-    Everything is the class's default but for the encoding, which it leaves to its user: numbers in
-    the unit cube, choices that decide nothing one-hot, and the count of a repeated list as a chain
-    of flags, because a column may stand under one value of its parent only.
+    All settings are the class's defaults. The encoding, which it leaves to its user, has numbers in
+    the unit cube, non-structural choices one-hot, and the length of a repeated list as a chain of
+    flags, because a column can only depend on one value of its parent.
 
     Args:
         space: what to search.
         seed: of all random numbers.
-        fit: ``fast`` maximises the density of BoTorch's hyperparameters by code that computes all
-            blocks at once; ``botorch`` has BoTorch do it, at many times the cost.
-        iterations: of L-BFGS per fit, at most.
+        fit: ``fast`` maximises the density of BoTorch's hyperparameters with code that evaluates
+            all blocks at once; ``botorch`` uses BoTorch's own fit, at many times the cost.
+        iterations: maximum number of L-BFGS iterations per fit.
     """
 
     def __init__(
@@ -54,13 +54,13 @@ class HierarchicalGP(SurrogateMethod):
 
 
 class HierarchicalSurrogate(ExactGP):
-    """The model of BoTorch, conditioned as all exact GPs here are.
+    """BoTorch's model, conditioned like the other exact GPs of nasbo.
 
     Args:
-        columns: configs to rows.
-        blocks: rows to covariances.
-        fit: rows, scores and a number of iterations to hyperparameters.
-        iterations: of L-BFGS, at most.
+        columns: encodes configs as rows.
+        blocks: covariances of rows.
+        fit: function from rows, scores and a number of iterations to hyperparameters.
+        iterations: maximum number of L-BFGS iterations.
     """
 
     def __init__(self, columns: TreeColumns, blocks: Blocks, fit: Any, iterations: int) -> None:
@@ -94,7 +94,7 @@ class HierarchicalSurrogate(ExactGP):
 
 
 class BotorchFit:
-    """Fits the hyperparameters by BoTorch's own class and fit.
+    """Fits the hyperparameters with BoTorch's own class and fitting code.
 
     Args:
         columns: of the rows.
@@ -121,7 +121,7 @@ class BotorchFit:
 
 
 def botorch_model(columns: TreeColumns, rows: Tensor, z: Tensor) -> Any:
-    """BoTorch's model of rows, shape (n, columns), and standardised scores, shape (n,)."""
+    """BoTorch's model for rows, shape (n, columns), and standardised scores, shape (n,)."""
     from botorch.models.hierarchical.conditional_kernel_gp import HierarchicalConditionalKernelGP
 
     return HierarchicalConditionalKernelGP(
@@ -130,7 +130,7 @@ def botorch_model(columns: TreeColumns, rows: Tensor, z: Tensor) -> Any:
 
 
 def read_hyperparameters(model: Any) -> Hyperparameters:
-    """What BoTorch's model has learned."""
+    """The fitted hyperparameters of BoTorch's model."""
     kernel = model.covar_module
     lengthscales = torch.full((sum(map(len, kernel.partition)),), math.nan, dtype=torch.float64)
     for columns, part in zip(kernel.partition, kernel.kernels, strict=True):

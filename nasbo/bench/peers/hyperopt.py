@@ -1,4 +1,4 @@
-"""History comes in; configs that hyperopt's tree-structured Parzen estimators suggest go out."""
+"""TPE through the package hyperopt."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from nasbo.space.walk import Key
 
 _TRIES = 20
 _EDGE = 0.499
-"""Integers are rounded draws: so far beyond the ends, for the ends to be as likely as the rest."""
+"""Integers are rounded draws: margin by which the range extends beyond both ends, so that the ends
+are as likely as other values."""
 
 
 class Hyperopt(Method):
-    """TPE (Bergstra et al. 2011) as its authors have it, over nested ``hp.choice``.
+    """TPE (Bergstra et al. 2011) in its authors' implementation, over nested ``hp.choice``.
 
-    Each parameter is one node of hyperopt's graph and stands under all the options in which it
-    exists. The initial design takes the place of hyperopt's own random start. The trials are
-    rebuilt from the history for every call; running configs are known as running, which hyperopt
-    takes for bad.
+    Each parameter is one node of hyperopt's graph, under all options in which it exists. The
+    initial design replaces hyperopt's own random start. The trials are rebuilt from the history on
+    every call. Running configs are known as running, which hyperopt treats as bad.
 
     Args:
         space: what to search.
@@ -55,7 +55,7 @@ class Hyperopt(Method):
                 chosen.append(Suggestion(config))
             if len(chosen) == task.n:
                 break
-            # As running, also a repeated config turns hyperopt away from itself.
+            # Marked as running, a repeated config steers hyperopt away from itself, too.
             self._insert(trials, config, None)
         return chosen
 
@@ -97,7 +97,7 @@ class Hyperopt(Method):
         return self.space.build_config(decide)
 
     def _graph(self, flat: list[FlatParameter]) -> dict[str, Any]:
-        """Nodes by name; children are built before their parents, who hold them as options."""
+        """Nodes by name. Children are built before their parents, which hold them as options."""
         nodes: dict[str, Any] = {}
         below: dict[str, list[FlatParameter]] = {}
         for one in reversed(flat):
@@ -129,13 +129,13 @@ class Hyperopt(Method):
 
 
 def to_hyperopt(parameter: Parameter, number: int | float) -> int | float:
-    """A flat number as hyperopt holds it: the level of whatever is an ``hp.choice``."""
+    """A flat value in hyperopt's form: the level of an ``hp.choice``, else the number."""
     is_choice = parameter.is_structural or not parameter.is_ordered
     return parameter.level_of(parameter.from_flat(number)) if is_choice else number
 
 
 def from_hyperopt(parameter: Parameter, number: float) -> Value:
-    """Inverse of ``to_hyperopt``, as the parameter writes it."""
+    """Inverse of ``to_hyperopt``: the parameter's value."""
     if parameter.is_structural or not parameter.is_ordered:
         return parameter.value_at(round(number))
     if parameter.is_continuous:

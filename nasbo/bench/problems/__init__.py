@@ -1,4 +1,4 @@
-"""Registry of problems by name."""
+"""Registry of benchmark problems by name."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ PROBLEMS: dict[str, Entry] = {
 
 
 def find_entry(name: str) -> Entry:
-    """The entry of a name; an unknown one lists the known ones."""
+    """The entry of a problem; the error for an unknown name lists the known ones."""
     if name not in PROBLEMS:
         raise NasboError(f"problem must be one of {', '.join(sorted(PROBLEMS))}, got {name!r}")
     return PROBLEMS[name]
 
 
 def make_problem(name: str) -> Problem:
-    """The problem of a name, once what it needs is known to be there."""
+    """The problem of that name, after a check that its requirements are met."""
     entry = find_entry(name)
     entry.check()
     return entry.make()

@@ -1,8 +1,8 @@
-"""Networks of 3 to 6 blocks with repeated parameters, as a formula, with noise.
+"""Synthetic networks of 3 to 6 blocks with repeated parameters: a formula with noise.
 
-The loss falls with the sum of what the blocks are worth: an operation's worth changes slowly with
-its depth, depends on the kernel and on the operation before, and more channels help less and less
-but cost. Learning rate and batch size have an optimum that depends on the number of blocks. The
+The loss falls with the sum of the blocks' worths. The worth of an operation changes slowly with its
+depth and depends on the kernel and on the operation before. More channels help with diminishing
+returns, but cost. The optima of learning rate and batch size depend on the number of blocks. The
 noise is 5 % of the range of values.
 """
 
@@ -33,7 +33,7 @@ NOISE = 0.061
 
 @dataclass(frozen=True)
 class Worth:
-    """The drawn numbers of the formula; positions of blocks run from -1 to 1."""
+    """Random coefficients of the formula; positions of blocks run from -1 to 1."""
 
     operation: Array
     slope: Array
@@ -47,7 +47,7 @@ class Worth:
     pair: Array
 
     def block(self, at: int, operation: int, kernel: int, width: float) -> float:
-        """What block `at` = 0, 1, ... is worth by itself; `width` in [0, 1]."""
+        """Worth of block `at` = 0, 1, ... without its neighbours; `width` in [0, 1]."""
         position = (at - 2.5) / 2.5
         own = self.operation[operation] + self.slope[operation] * position
         fit = self.kernel[operation, kernel] + self.kernel_slope[kernel] * position
@@ -55,17 +55,17 @@ class Worth:
         return float(own + fit + wide)
 
     def best_rate(self, n_blocks: int, batch: float) -> float:
-        """The best value of the learning rate in [0, 1]; `batch` in [0, 1]."""
+        """The best learning rate, scaled to [0, 1]; `batch` in [0, 1]."""
         return self.rate + self.rate_slope * (n_blocks - 4) + 0.1 * (batch - 0.5)
 
     def loss(self, worth: float, width: float) -> float:
-        """From the worth and the width of all blocks together."""
+        """Loss from the worth and the width of all blocks together."""
         return float(np.exp(-worth / 3) + self.cost * width / 3)
 
 
 @lru_cache(maxsize=1)
 def draw_worth() -> Worth:
-    """The one instance."""
+    """The coefficients of the only instance."""
     rng = np.random.default_rng(SEED)
     return Worth(
         operation=rng.uniform(0, 1, 4),
@@ -82,7 +82,7 @@ def draw_worth() -> Worth:
 
 
 def blocks_space() -> Space:
-    """Repeated blocks, and two parameters of the training."""
+    """Space of repeated blocks with two parameters of the training."""
     block = {
         "operation": choice(*OPERATIONS),
         "kernel": choice(*KERNELS),
@@ -94,7 +94,7 @@ def blocks_space() -> Space:
 
 
 def truth(config: Config) -> float:
-    """The value without noise."""
+    """The noise-free value."""
     worth = draw_worth()
     operations = [OPERATIONS.index(name) for name in config["operation"]]
     kernels = [KERNELS.index(size) for size in config["kernel"]]
@@ -110,15 +110,15 @@ def truth(config: Config) -> float:
 
 
 def evaluate(config: Config, rng: np.random.Generator) -> float:
-    """The value that a method is told."""
+    """The noisy value."""
     return truth(config) + NOISE * float(rng.standard_normal())
 
 
 @lru_cache(maxsize=1)
 def optimum() -> float:
-    """The least true value, exactly: the best chain of blocks for every count and total width.
+    """The exact least true value, by dynamic programming over chains of blocks and total widths.
 
-    The learning rate can always be at its best value; 0.5 is the batch nearest to 0.4.
+    The learning rate can always take its best value; 0.5 is the batch level nearest to 0.4.
     """
     worth, least = draw_worth(), np.inf
     best = np.full((4, 1), -np.inf)  # worth of a chain by its last operation and summed level
@@ -132,7 +132,7 @@ def optimum() -> float:
 
 
 def _longer(worth: Worth, best: Array, at: int) -> Array:
-    """Chains with one block more: shape (4, levels) to (4, levels + 7)."""
+    """Chains extended by one block: shape (4, levels) to (4, levels + 7)."""
     longer = np.full((4, best.shape[1] + N_CHANNELS - 1), -np.inf)
     for operation in range(4):
         before = (best + worth.pair[:, operation : operation + 1]).max(0) if at else np.zeros(1)

@@ -1,8 +1,8 @@
-"""Five branches with the same four names: responses that agree between branches, or do not.
+"""Synthetic problems of five branches with the same four names: `share` and `noshare`.
 
-`share`: one common surface, and 35 % of a surface of its own per branch. `noshare`: the names
-agree, the surfaces have nothing to do with each other. Surfaces are draws of a Matérn-5/2 process
-(random Fourier features, lengthscale 0.7) with a quadratic bowl.
+`share`: the responses are one common surface plus 35 % of a surface per branch. `noshare`: the
+names agree, but the surfaces are independent. Surfaces are samples of a Matérn-5/2 process (random
+Fourier features, lengthscale 0.7) plus a quadratic bowl.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ LENGTHSCALE = 0.7
 N_FEATURES = 200
 SHARE_OPTIMUM = -0.822108562
 NOSHARE_OPTIMUM = -1.993945831
-"""The best of many L-BFGS runs in every branch, rounded down."""
+"""The best values of many L-BFGS runs in every branch, rounded down."""
 
 
 @dataclass(frozen=True)
 class Surface:
-    """A draw of a Matérn-5/2 process: frequencies (m, d), phases (m,) and weights (m,)."""
+    """A sample of a Matérn-5/2 process: frequencies (m, d), phases (m,) and weights (m,)."""
 
     frequencies: Array
     phases: Array
     weights: Array
 
     def __call__(self, z: Array) -> float:
-        """The height at z, shape (d,)."""
+        """The value at z, shape (d,)."""
         return float(np.cos(self.frequencies @ z + self.phases) @ self.weights)
 
 
 def draw_surface(rng: np.random.Generator, n_dimensions: int) -> Surface:
-    """A surface over [0, 1]^d; its frequencies are Student-t with 5 degrees of freedom."""
+    """A random surface over [0, 1]^d; frequencies are Student-t with 5 degrees of freedom."""
     normal = rng.standard_normal((N_FEATURES, n_dimensions)) / LENGTHSCALE
     frequencies = normal * np.sqrt(5 / rng.chisquare(5, size=(N_FEATURES, 1)))
     phases = rng.uniform(0, 2 * np.pi, N_FEATURES)
@@ -54,7 +54,9 @@ def draw_surface(rng: np.random.Generator, n_dimensions: int) -> Surface:
 
 @dataclass(frozen=True)
 class Responses:
-    """All that is drawn: the common surface and bowl, and each branch's own, with its offset."""
+    """Random parts of the responses: the common surface and bowl, and each
+    branch's own and offset.
+    """
 
     common: Surface
     centre: Array
@@ -63,7 +65,7 @@ class Responses:
     offsets: Array
 
     def shared(self, branch: int, z: Array) -> float:
-        """Common surface plus a part of the branch's own."""
+        """The common surface plus a share of the branch's own."""
         bowl = 2 * float(((z - self.centre) ** 2).sum())
         own = self.offsets[branch] + OWN_SHARE * self.own[branch](z)
         return float(own + self.common(z) + bowl)
@@ -75,7 +77,7 @@ class Responses:
 
 
 def draw_responses() -> Responses:
-    """The one instance that both problems take."""
+    """The only instance, used by both problems."""
     rng, n = np.random.default_rng(SEED), len(NAMES)
     common, centre = draw_surface(rng, n), rng.uniform(0.2, 0.8, n)
     own = [draw_surface(rng, n) for _ in BRANCHES]
@@ -98,12 +100,12 @@ def _problem(name: str, response: Callable[[int, Array], float], optimum: float)
 
 
 def share() -> Problem:
-    """Branches agree but for a part of their own."""
+    """Problem whose branches agree except for a share of their own."""
     return _problem("share", draw_responses().shared, optimum=SHARE_OPTIMUM)
 
 
 def noshare() -> Problem:
-    """Branches have nothing in common but the names."""
+    """Problem whose branches have only the names in common."""
     return _problem("noshare", draw_responses().unshared, optimum=NOSHARE_OPTIMUM)
 
 

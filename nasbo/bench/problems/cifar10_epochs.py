@@ -1,8 +1,8 @@
-"""Real trainings of block networks on CIFAR-10 by epochs: `cifar10_epochs`.
+"""Problem `cifar10_epochs`: block networks trained on CIFAR-10, with learning curves by epoch.
 
 The recipe is `proxy` with 18 epochs. The rungs, epochs 2, 6 and 18, are scored on all validation
-pictures, the others on a fifth of them. A training takes about a minute; its curve is stored by the
-config and the training's seed.
+pictures, other epochs on a fifth of them. A training takes about a minute; its curve is stored by
+config and training seed.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ N_EPOCHS = 18
 RUNGS = (2, 6, N_EPOCHS)
 OPTIONS = {"recipe": "proxy", "epochs": N_EPOCHS, "is_tensorboard": False}
 N_FINALS = 50
-"""Random configs whose errors make regrets and noise comparable."""
+"""Number of random configs whose errors set the scale of regrets and noise."""
 VERSION = 1
 NAMES = {0: "cifar10_epochs", 1: "cifar10_epochs_again"}
-"""By the seed of all trainings: the same config by both shows the noise of training."""
+"""Names by training seed; the difference between both shows the noise of training."""
 
 
 @dataclass
 class Session(proxy.Session):
-    """What the trainer is handed; the last report of each epoch stays in memory."""
+    """Session for the trainer; keeps the last report of each epoch in memory."""
 
     errors: dict[int, float] = field(default_factory=dict)
 
     def report(self, metrics: dict[str, float], step: int | None = None) -> bool:
-        """Keep the error of an epoch; training goes on up to the rung."""
+        """Keep the error of an epoch; true until the rung is reached."""
         epoch = len(self.errors) + 1 if step is None else step
         self.errors[epoch] = 1 - float(metrics["val_accuracy"])
         return self.until is None or epoch < self.until
 
 
 def train_curve(config: Config, seed: int) -> list[float]:
-    """The validation error after each epoch; a network that diverges guesses from there on."""
+    """Validation error after each epoch; chance level from where a network diverges."""
     errors: dict[int, float] = {}
     with tempfile.TemporaryDirectory(prefix="nasbo-epochs-") as folder:
         for rung in RUNGS:
@@ -59,7 +59,7 @@ def train_curve(config: Config, seed: int) -> list[float]:
 
 
 def key_of(space: Space, config: Config, seed: int) -> str:
-    """The key of a training's curve in the store; the config can be read from it."""
+    """The store's key for a training's curve; the config can be read from it."""
     return f"{json.dumps(space.canonical(config), sort_keys=True)} seed {seed}"
 
 
@@ -68,7 +68,7 @@ def store() -> Store:
 
 
 def cifar10_epochs(seed: int) -> Problem:
-    """The problem whose trainings have one seed."""
+    """The problem with one training seed."""
     space = load_space("nas_cifar10")
 
     def at(config: Config, step: int, rng: np.random.Generator) -> float:

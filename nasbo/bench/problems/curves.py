@@ -1,4 +1,4 @@
-"""Problems with learning curves: how they are made, their noise, and curves that mislead."""
+"""Problems with learning curves: construction, noise, and misleading early values."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from nasbo.history import config_key
 from nasbo.space import Space
 
 GROUPS = {"": "curves", "_noisy": "curves_noisy", "_lying": "curves_lying"}
-"""Groups by the end of a problem's name: as it is, with noise, with early values that mislead."""
+"""Groups by the suffix of a problem's name: plain, noisy, or with misleading early values."""
 NOISE_SHARE = 0.5
-"""Of the standard deviation of the better half of random configs."""
+"""Noise sd, as a share of the standard deviation of the better half of random configs."""
 FIXED_SHARE = 0.5
-"""Part of the noise's variance that is the same at all steps of a config."""
+"""Share of the noise variance that is the same at all steps of a config."""
 
 
 def curve_problem(
     name: str, space: Space, curve: Curve, snap: Snap | None = None, version: int = 1
 ) -> Problem:
-    """A problem without noise whose value is that of its curve at the end."""
+    """A noise-free problem whose value is the end of its curve."""
 
     def evaluate(config: Config, rng: np.random.Generator) -> float:
         return curve.at(config, curve.n_steps, rng)
@@ -40,10 +40,10 @@ def noise_deviation(curve: Curve) -> float:
 
 
 def with_curve_noise(problem: Problem, name: str) -> Problem:
-    """A problem under another name whose curves are noisy, scored by returned configs.
+    """A problem under another name with noisy curves, scored by returned configs.
 
-    Half of the noise's variance is fixed for each config, as is that of one split of the data; the
-    other half is drawn at each step.
+    Half of the noise variance is fixed per config, like that of one split of the data. The other
+    half is drawn at each step.
     """
     curve = _curve_of(problem)
 
@@ -61,9 +61,9 @@ def with_curve_noise(problem: Problem, name: str) -> Problem:
 
 
 def with_lying_curve(problem: Problem, name: str) -> Problem:
-    """A problem under another name whose values say nothing before the end of a training.
+    """A problem under another name whose values are uninformative before the end of a training.
 
-    Up to its last step a config shows the curve of another one, which follows from a hash.
+    Before its last step, a config shows the curve of another config, chosen by a hash.
     """
     curve = _curve_of(problem)
 
@@ -89,7 +89,7 @@ def _other_config(problem: Problem, name: str, config: Config) -> Config:
 
 
 def _config_stream(name: str, config: Config) -> np.random.Generator:
-    """A generator for one config of one problem."""
+    """Generator for one config of one problem."""
     return np.random.default_rng([zlib.crc32(text.encode()) for text in (name, config_key(config))])
 
 

@@ -1,7 +1,7 @@
 """Ensemble of boosted and extremely randomised regression trees, fast for one row at a time.
 
-Scikit-learn walks the trees of a forest one after the other, which takes 12 ms for 400 trees and
-one row; here all trees go down one level together.
+Scikit-learn evaluates the trees of a forest one after the other, which takes 12 ms for 400 trees
+and one row. Here all trees are descended in parallel, level by level.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ N_TREES = 400
 
 @dataclass(frozen=True)
 class Forest:
-    """The trees of a fitted forest in one numbering of their nodes.
+    """The trees of a fitted forest, with their nodes in one array.
 
-    A leaf is its own child on both sides, so that a walk may go on below it.
+    A leaf is its own child on both sides, so that the descent may continue below it.
 
     Attributes:
         roots: first node of each tree, (trees,).
-        features: column that a node looks at, (nodes,).
-        thresholds: values up to which a row goes to the left, (nodes,).
+        features: column that a node tests, (nodes,).
+        thresholds: largest values for which a row goes left, (nodes,).
         children: left and right child, (nodes, 2).
         values: predictions of the leaves, (nodes,).
-        depth: of the deepest tree.
+        depth: depth of the deepest tree.
     """
 
     roots: NDArray[np.int64]
@@ -41,7 +41,7 @@ class Forest:
 
     def predict(self, X: Array) -> Array:
         """Means over the trees, (n, d) to (n,)."""
-        rounded = X.astype(np.float32)  # as scikit-learn does before it compares
+        rounded = X.astype(np.float32)  # as scikit-learn does before comparisons
         rows = np.arange(len(X))[:, None]
         nodes = np.broadcast_to(self.roots, (len(X), len(self.roots)))
         for _ in range(self.depth):
@@ -52,7 +52,7 @@ class Forest:
 
 
 def flatten(trees: list[Any]) -> Forest:
-    """The forest of scikit-learn's fitted trees (their ``tree_`` objects)."""
+    """The forest of fitted scikit-learn trees (their ``tree_`` objects)."""
     starts = np.cumsum([0, *[tree.node_count for tree in trees]])
     children = []
     for start, tree in zip(starts[:-1], trees, strict=True):
@@ -71,7 +71,7 @@ def flatten(trees: list[Any]) -> Forest:
 
 @dataclass(frozen=True)
 class Ensemble:
-    """The mean of a boosted model of xgboost and a forest."""
+    """Mean of a boosted xgboost model and a forest."""
 
     boosted: Any
     forest: Forest
@@ -84,7 +84,7 @@ class Ensemble:
 
 
 def fit_ensemble(X: Array, y: Array, seed: int) -> Ensemble:
-    """The ensemble after its fit to rows of shape (n, d) and values of shape (n,)."""
+    """Fit the ensemble to rows, shape (n, d), and values, shape (n,)."""
     from sklearn.ensemble import ExtraTreesRegressor
     from xgboost import XGBRegressor
 

@@ -1,4 +1,4 @@
-"""What the registry knows of a problem before it is made."""
+"""Registry entry of a problem: facts that are known before it is made."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ def nothing_needed() -> None:
 
 @dataclass(frozen=True)
 class Entry:
-    """How a problem is made, and where it stands in the tables.
+    """How a problem is made, and its place in the tables.
 
     Attributes:
         make: Builds the problem; data are read at the first evaluation, not here.
         group: Problems of one group are ranked together ("jenatton", "cash", "synthetic", ...).
-        half: Settings of our methods were chosen on "tuning"; "held-out" is reported apart.
-        is_slow: Evaluations cost seconds or need data to be made first; not in the quick suite.
-        cost: What one evaluation takes on one core, unless it is in the store.
-        needs: Data and packages beside nasbo's own, in words.
-        check: Raises a NasboError if what is needed is not there.
-        store: Where its values are kept on disk; None if they are cheap.
+        half: Settings of nasbo's methods were chosen on "tuning"; "held-out" is reported
+            separately.
+        is_slow: Whether evaluations take seconds or need prepared data; not in the quick suite.
+        cost: Time of one evaluation on one core, unless it is in the store.
+        needs: Required data and packages besides nasbo's own, as text.
+        check: Raises a NasboError if a requirement is missing.
+        store: Where its values are stored on disk; None if they are cheap.
     """
 
     make: Callable[[], Problem]

@@ -1,8 +1,8 @@
-"""Conditional networks trained epoch by epoch: `mlp_epochs_*`, real trainings on small tables.
+"""Problems `mlp_epochs_*`: conditional networks trained by epochs on small tables.
 
-The number of layers decides how many widths, activations and dropouts there are, and each optimiser
-has parameters of its own. The value is the log-loss on one fixed third of the rows after each
-epoch. A curve takes a quarter of a second and is stored.
+The number of layers determines how many widths, activations and dropouts there are, and each
+optimiser has its own parameters. The value is the log-loss after each epoch on a fixed third of the
+rows. A curve takes a quarter of a second and is stored.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ N_EPOCHS = 27
 BATCH = 40
 LEAST_PROBABILITY = 1e-3
 N_FINALS = 50
-"""Random configs whose losses make regrets and noise comparable."""
+"""Number of random configs whose losses set the scale of regrets and noise."""
 VERSION = 1
 DATA = ("diabetes", "monks1", "steel", "monks2")
-"""Two sets of the tuning half and two that are held out."""
+"""Two sets of the tuning half and two held-out ones."""
 NOISY, LYING = ("diabetes", "steel"), ("diabetes", "steel")
 ACTIVATIONS: dict[str, type[nn.Module]] = {
     "relu": nn.ReLU, "tanh": nn.Tanh, "gelu": nn.GELU, "sigmoid": nn.Sigmoid,
@@ -68,7 +68,7 @@ def mlp_space() -> Space:
 
 
 class Rows:
-    """Standardised rows of a set, two thirds to train on and one to validate with."""
+    """Standardised rows of a set: two thirds for training and one for validation."""
 
     def __init__(self, data: str) -> None:
         from sklearn.model_selection import train_test_split
@@ -87,12 +87,12 @@ class Rows:
 
 @lru_cache(maxsize=len(SETS))
 def _rows(data: str, folder: Path) -> Rows:
-    """The rows of a set as it lies in a folder."""
+    """The rows of a set, cached by folder."""
     return Rows(data)
 
 
 def train_curve(config: Config, rows: Rows) -> NDArray[np.float64]:
-    """The loss after each epoch, shape (27,); a function of the config and the rows alone."""
+    """Loss after each epoch, shape (27,); deterministic given the config and the rows."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         network = _network(config, rows.train[0].shape[1])
@@ -116,7 +116,7 @@ def _epoch(network: nn.Module, optimiser: torch.optim.Optimizer, rows: Rows) -> 
 
 
 def _loss(output: Tensor, labels: Tensor) -> float:
-    """The mean log-loss; a network whose numbers overflow guesses."""
+    """Mean log-loss; that of chance if the network's outputs overflow."""
     if not bool(torch.isfinite(output).all()):
         return math.log(2)
     right = torch.sigmoid(torch.where(labels > 0.5, output, -output))
@@ -139,7 +139,7 @@ def _optimiser(config: Config, network: nn.Module) -> torch.optim.Optimizer:
     if config["optimiser"] == "adam":
         betas = (config["beta1"], 0.999)
         return torch.optim.AdamW(numbers, rate, betas, weight_decay=decay, fused=True)
-    # Nesterov's step needs a momentum.
+    # Nesterov momentum needs a positive momentum.
     momentum, is_nesterov = config["momentum"], config["nesterov"] and config["momentum"] > 0
     return torch.optim.SGD(
         numbers, rate, momentum, weight_decay=decay, nesterov=is_nesterov, fused=True
@@ -172,7 +172,7 @@ def _trained(config: Config, data: str) -> list[float]:
 
 
 def curve_store(data: str) -> Store:
-    """Where curves are kept: per version of this code and of torch."""
+    """Store of the curves, by version of this code and of torch."""
     made_with = f"torch {torch.__version__.partition('+')[0]}, {SKLEARN.version}"
     return Store(f"mlp_epochs_{data}-{VERSION}", made_with)
 

@@ -1,4 +1,4 @@
-"""Environment variables come in, the folders of data and of stored values go out."""
+"""Folders of data sets and of stored values, from environment variables."""
 
 from __future__ import annotations
 

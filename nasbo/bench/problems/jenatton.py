@@ -1,11 +1,11 @@
-"""The tree functions of Jenatton et al. (2017), section 4.1: balanced trees of binary decisions.
+"""Tree functions of Jenatton et al. (2017), section 4.1: balanced binary trees.
 
-A leaf has a quadratic of its own variable in [-1, 1] and a constant; with shared variables, each of
-the two subtrees below the root adds a variable in [0, 1] that all of its leaves have in common (the
-paper counts 10 continuous variables on the large tree, 2 of them shared). The paper's functions
-have all their optima in the middle or at 0, and the best leaf comes first; the shifted ones move
-each leaf's optimum, mix the constants over the leaves, and have a quadratic in the shared variable.
-The least value is 0.1 in all.
+A leaf has a quadratic of its own variable in [-1, 1] and a constant. With shared variables, each of
+the two subtrees below the root adds a variable in [0, 1] that all of its leaves share (the paper
+counts 10 continuous variables on the large tree, 2 of them shared). In the paper's functions all
+optima are at the centre or at 0, and the best leaf comes first. The shifted functions move each
+leaf's optimum, permute the constants over the leaves, and have a quadratic in the shared variable.
+The least value is always 0.1.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from nasbo.bench.problems.parameters import Document, choice, real
 from nasbo.space import load_space
 
 SEED = 1001
-"""The first from 1000 on that leaves the best leaf first in neither tree."""
+"""The first seed from 1000 on for which the best leaf is not the first one in either tree."""
 OPTIMUM = 0.1
 VERSION = 2
 SHIFTED_SHARED = 0.3
@@ -29,12 +29,12 @@ SHIFTED_SHARED = 0.3
 
 @dataclass(frozen=True)
 class Tree:
-    """A balanced tree whose decisions and leaves are numbered as a heap: x1 is the root.
+    """A balanced tree whose decisions and leaves are numbered as a heap; x1 is the root.
 
     Attributes:
-        n_decisions: on a path from the root to a leaf.
+        n_decisions: number of decisions on a path from the root to a leaf.
         is_shared: whether the subtrees below the root have shared variables.
-        is_shifted: whether optima are off-centre and leaves in no order.
+        is_shifted: whether optima are off-centre and leaves permuted.
     """
 
     n_decisions: int
@@ -46,7 +46,7 @@ class Tree:
         return int(2**self.n_decisions)
 
     def document(self) -> Document:
-        """The space: a subspace per leaf."""
+        """The space, with one subspace per leaf."""
         return self._below(1)
 
     def _below(self, node: int) -> Document:
@@ -60,7 +60,7 @@ class Tree:
         return self.is_shared and node in (2, 3)
 
     def shared_name(self, node: int) -> str:
-        """Of the variable that stands at node 2 or 3; the numbers follow those of the leaves."""
+        """Name of the variable at node 2 or 3; the numbers follow those of the leaves."""
         return f"r{2 * self.n_leaves + node - 2}"
 
     def function(self) -> Callable[[Config], float]:
@@ -78,7 +78,7 @@ class Tree:
         return value
 
     def _leaves(self) -> tuple[np.ndarray, np.ndarray]:
-        """Where each leaf's optimum is, and its constant."""
+        """Optimum and constant of each leaf."""
         constants = OPTIMUM * np.arange(1, self.n_leaves + 1)
         if not self.is_shifted:
             return np.zeros(self.n_leaves), constants

@@ -1,11 +1,11 @@
-"""Configs of learners come in, classifiers go out: SVM, XGBoost, the choice of both, and networks.
+"""Classifiers from configs: SVM, XGBoost, the choice of both (`cash`), and networks.
 
 The first three are the spaces of the AttnBO paper, shipped as `svm`, `xgboost` and `cash`. Their
-ranges are uniform over up to six decades, so that most of them is flat on data of this size (a
-penalty of 100 lets no tree split); `*_log` are the same spaces with such ranges searched
-logarithmically, as practitioners do. `mlp` is section 4.2 of Jenatton et al. (2017) in its topology
-of shared parameters. Features are standardised for SVM and XGBoost (a linear booster needs it,
-trees do not mind).
+ranges are uniform over up to six decades, so that most of the range is flat on data of this size (a
+penalty of 100 lets no tree split). `*_log` are the same spaces with those ranges on a log scale, as
+is common practice. `mlp` is section 4.2 of Jenatton et al. (2017) in its topology with shared
+parameters. Features are standardised for SVM and XGBoost (a linear booster needs it, trees are
+invariant).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MLP_LAYERS = 4
 
 
 def svm(config: Config, n_features: int = 0) -> Any:
-    """A support vector machine whose solver stops after a fixed number of steps."""
+    """Support vector machine with a limited number of solver steps."""
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
     from sklearn.svm import SVC
@@ -38,14 +38,14 @@ def svm(config: Config, n_features: int = 0) -> Any:
 
 
 def xgboost(config: Config, n_features: int = 0) -> Any:
-    """Gradient boosting of trees or of a linear model, in one thread."""
+    """Gradient boosting of trees or of a linear model, single-threaded."""
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
     from xgboost import XGBClassifier
 
     options = {name: value for name, value in config.items() if name != "algorithm"}
-    # Trees on a few hundred rows are fastest with exact splits; coordinate descent is exact, where
-    # the default updater of linear models depends on the order of threads.
+    # Exact splits are fastest for a few hundred rows. Coordinate descent is deterministic; the
+    # default updater of linear models depends on the order of threads.
     is_linear = config["booster"] == "gblinear"
     options |= {"updater": "coord_descent"} if is_linear else {"tree_method": "exact"}
     return make_pipeline(StandardScaler(), XGBClassifier(n_jobs=1, random_state=0, **options))
@@ -57,7 +57,7 @@ def cash(config: Config, n_features: int = 0) -> Any:
 
 
 def with_log_ranges(name: str) -> Space:
-    """A shipped space whose floats over three decades or more are searched logarithmically."""
+    """A shipped space with floats over three decades or more on a log scale."""
     space = load_space(name)
     return Space([_with_log(parameter) for parameter in space.parameters], f"{name} (log)")
 
@@ -74,7 +74,7 @@ def _with_log(parameter: Parameter) -> Parameter:
 
 
 def mlp_space() -> Space:
-    """Subspaces are the numbers of hidden layers, 0 to 4."""
+    """Space of networks with one subspace per number of hidden layers, 0 to 4."""
     layers: Document = {"alpha": real(1e-6, 1e-1, log=True)}
     branches: Document = {0: dict(layers)}
     layers["activation"] = choice("identity", "logistic", "tanh", "relu")
@@ -92,7 +92,7 @@ def mlp_space() -> Space:
 
 
 def mlp(config: Config, n_features: int = 0) -> Any:
-    """A network trained by Adam for a fixed number of epochs at most."""
+    """Network trained by Adam for a limited number of epochs."""
     from sklearn.neural_network import MLPClassifier
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import MaxAbsScaler, Normalizer, StandardScaler

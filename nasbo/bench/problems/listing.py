@@ -1,4 +1,4 @@
-"""The registry comes in, one row of facts per problem goes out."""
+"""Table of facts about the registered problems."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nasbo.space import Parameter
 
 
 def problem_rows() -> list[dict[str, Any]]:
-    """What is to be known of each problem; data sets are neither read nor fetched for it."""
+    """One row per problem; data sets are neither read nor fetched."""
     return [_row(name) for name in sorted(PROBLEMS, key=lambda n: (PROBLEMS[n].group, n))]
 
 
@@ -33,7 +33,7 @@ def _row(name: str) -> dict[str, Any]:
 
 
 def max_active(parameters: Sequence[Parameter]) -> int:
-    """How many single values the largest config has."""
+    """Number of values of the largest config."""
     return sum(1 + _below(parameter) for parameter in parameters)
 
 

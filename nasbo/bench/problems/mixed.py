@@ -1,8 +1,8 @@
-"""Known functions of choices and numbers, without conditions: every one has a single subspace.
+"""Known functions of choices and numbers, without conditions (a single subspace each).
 
-`func2c` and `func3c` (Ru et al. 2020, taken up by CASMOPOLITAN) add up functions of two numbers
-that choices pick; values of a choice past the third all pick Beale. `ackley53` has 50 binary and 3
-continuous variables; `hartmann6` has numbers alone. The 1e-6 of noise in the original code of the
+`func2c` and `func3c` (Ru et al. 2020, also used by CASMOPOLITAN) sum functions of two numbers that
+choices select; values of a choice past the third all select Beale. `ackley53` has 50 binary and 3
+continuous variables; `hartmann6` has numbers only. The noise of 1e-6 in the original code of the
 first three is left out.
 """
 
@@ -41,20 +41,20 @@ PICKED = (rosenbrock, camel, beale)
 
 
 def func2c(config: Config) -> float:
-    """The sum of the two picked functions."""
+    """Sum of the two selected functions."""
     x, y = 2 * config["x1"], 2 * config["x2"]
     return sum(PICKED[min(config[name], 2)](x, y) for name in ("h1", "h2"))
 
 
 def func3c(config: Config) -> float:
-    """As `func2c`, with a third pick of another weight."""
+    """`func2c` plus a third selected function with another weight."""
     x, y, third = 2 * config["x1"], 2 * config["x2"], config["h3"]
     weighted = (5 * camel(x, y), 2 * rosenbrock(x, y))
     return func2c(config) + (weighted[third] if third < 2 else third * beale(x, y))
 
 
 def ackley53(config: Config) -> float:
-    """Ackley's function of 53 variables, least value 0 where all are 0."""
+    """Ackley's function of 53 variables; least value 0 at the origin."""
     z = np.array([config[f"x{i}"] for i in range(N_BINARY + 3)], dtype=np.float64)
     bowl = 20 * np.exp(-0.2 * np.sqrt(np.mean(z**2)))
     return float(20 + np.e - bowl - np.exp(np.mean(np.cos(2 * np.pi * z))))

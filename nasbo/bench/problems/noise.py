@@ -1,4 +1,4 @@
-"""Noise of problems: a function of the problem, the seed of the cell and the query's number."""
+"""Reproducible noise of problems, by problem, seed of the cell, and number of the query."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from nasbo.bench.problem import Config, Problem
 
 
 def own_stream(problem: str, rng: np.random.Generator) -> np.random.Generator:
-    """A generator for one query of one problem.
+    """Generator for one query of one problem.
 
-    The generator of a query follows from the seed and from the query's number alone; without the
-    problem's name, two problems would be measured with the same noise.
+    A query's generator depends on the seed and the query's number alone. Without the problem's
+    name, two problems would get the same noise.
     """
     return np.random.default_rng([zlib.crc32(problem.encode()), int(rng.integers(2**63))])
 
 
 def with_noise(problem: Problem, name: str, deviation: float) -> Problem:
-    """A problem under another name: its truth with normal noise, scored by returned configs.
+    """A problem under another name: its truth plus normal noise, scored by returned configs.
 
     Args:
-        problem: whose truth it is, or whose values where they have no noise.
-        name: of the noisy problem.
+        problem: provides the truth, or its values if it is noise-free.
+        name: name of the noisy problem.
         deviation: standard deviation of the noise.
     """
 
     def truth(config: Config) -> float:
-        # What has no truth apart has no noise: its value depends on no generator.
+        # A problem without `truth` is noise-free: its value depends on no generator.
         known = problem.truth
         return known(config) if known else problem.evaluate(config, np.random.default_rng(0))
 
@@ -40,7 +40,7 @@ def with_noise(problem: Problem, name: str, deviation: float) -> Problem:
 
 
 def with_own_stream(problem: Problem, name: str) -> Problem:
-    """A problem that is noisy itself, under another name and scored by returned configs."""
+    """A problem that is itself noisy, under another name and scored by returned configs."""
 
     def evaluate(config: Config, rng: np.random.Generator) -> float:
         return problem.evaluate(config, own_stream(name, rng))

@@ -1,8 +1,8 @@
-"""Problems whose values are noisy, as those of training are, scored by what a method returns.
+"""Noisy problems, with noise as in training, scored by the configs that methods return.
 
-Each is another problem of the registry with noise; `nas_proxy` and its other, which have no
-counterpart, belong to the same group. Learners are measured on one split into folds that is drawn
-for each evaluation, and their truth is the mean over ten other splits.
+Each is another problem of the registry plus noise. `nas_proxy` and `nas_proxy_other`, which have no
+noise-free counterpart, belong to the same group. Learners are evaluated on one random split into
+folds per evaluation; their truth is the mean over ten other splits.
 """
 
 from __future__ import annotations
@@ -22,19 +22,20 @@ from nasbo.bench.problems.tuning import Family
 GROUP = "noisy"
 N_TRUE_SPLITS = 10
 N_SPLITS = 2**31
-"""Splits to draw from: seeds from ``N_TRUE_SPLITS`` on, so that none is part of the truth."""
+"""Number of splits to draw from. Their seeds start at ``N_TRUE_SPLITS``, so
+none is part of the truth."""
 SIGNALS = {
     "jenatton_small_shifted": 0.639,
     "jenatton_large_shifted": 0.643,
     "blocks": 0.302,
     "share": 1.061,
 }
-"""Standard deviation of the true values of 40,000 configs, drawn by ``Space.sample`` from
-``default_rng(0)``; its standard error is below 0.4 % of it."""
+"""Standard deviation of the true values of 40,000 configs, drawn by ``Space.sample`` with
+``default_rng(0)``; its relative standard error is below 0.4 %."""
 
 
 def split_problem(family: Family, data: str) -> Problem:
-    """Learners on a data set, each evaluation by a split of its own."""
+    """Learners on a data set, with a random split for each evaluation."""
     name = f"{family.name}_{data}_noisy"
     space, store = family.space(), split_store(family, data)
 
@@ -56,7 +57,7 @@ def split_problem(family: Family, data: str) -> Problem:
 
 
 def split_store(family: Family, data: str) -> Store:
-    """Where values on single splits and true values are kept."""
+    """Store of values on single splits and of true values."""
     stored = family.store(data)
     return replace(stored, name=f"{family.name}_{data}_noisy-{family.version}")
 
@@ -74,7 +75,7 @@ def _split_entry(family: Family, data: str, half: Half) -> Entry:
 
 
 def _signal_entry(plain: Entry, base: str, share: float, half: Half) -> Entry:
-    """An entry whose noise is a share of the standard deviation of its signal."""
+    """Entry of a problem whose noise is a share of the standard deviation of its signal."""
     name, deviation = f"{base}_noisy", share * SIGNALS[base]
     return replace(
         plain,

@@ -1,7 +1,8 @@
-"""The name of a data set comes in, its features and labels go out: OpenML tasks, two classes each.
+"""OpenML data sets with two classes, by name.
 
-A set is read from `openml/` in the data folder; where its file is not there, scikit-learn fetches
-it from openml.org. Of large sets a fixed stratified part is taken, so that evaluations stay cheap.
+A set is read from `openml/` in the data folder. If its file is missing, scikit-learn fetches it
+from openml.org. Large sets are reduced to a fixed stratified subset, so that evaluations stay
+cheap.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ MAX_ROWS = 600
 
 @dataclass(frozen=True)
 class DataSet:
-    """Where a set comes from, and its size by which a file is recognised.
+    """Origin of a data set, and the size by which a file is checked.
 
     Attributes:
-        n_features: in the file.
-        n_dropped: features at the end that are left out.
+        n_features: number of features in the file.
+        n_dropped: number of features at the end that are left out.
     """
 
     file: str
@@ -40,7 +41,7 @@ class DataSet:
 
 SETS: dict[str, DataSet] = {
     "diabetes": DataSet("37_diabetes.csv", 37, 768, 8, "tuning"),
-    # The last six columns are the faults themselves: the label follows from them.
+    # The last six columns are the faults themselves: they determine the label.
     "steel": DataSet("9967_steel-plates-fault.csv", 1504, 1941, 33, "held-out", n_dropped=6),
     "monks1": DataSet("extra_monks-problems-1.csv", 333, 556, 6, "tuning"),
     "monks2": DataSet("extra_monks-problems-2.csv", 334, 601, 6, "held-out"),
@@ -63,7 +64,7 @@ def load_set(name: str) -> Table:
     """A data set by its name in `SETS`.
 
     Raises:
-        NasboError: there is no file and no way to fetch it, or the file is another one.
+        NasboError: the file is missing and cannot be fetched, or it has another size.
     """
     return _load(name, data_folder())
 
@@ -96,7 +97,7 @@ def _fetch(name: str, data_set: DataSet, path: Path) -> Table:
 
     try:
         found = fetch_openml(data_id=data_set.data_id, as_frame=True, parser="auto")
-    except (OSError, ValueError) as error:  # no network, or the server's answer is no data set
+    except (OSError, ValueError) as error:  # no network, or the server's answer is not a data set
         raise NasboError(
             f"the data set {name} is needed: put {path.name} (header, features, class last) into "
             f"{path.parent}, or let this machine reach openml.org; {path} does not exist, and "
@@ -107,7 +108,7 @@ def _fetch(name: str, data_set: DataSet, path: Path) -> Table:
 
 
 def _numbers(column: Any) -> NDArray[np.float64]:
-    """A column of a data frame; categories become their numbers."""
+    """A column of a data frame as numbers; categories become codes."""
     is_category = str(column.dtype) == "category"
     numbers: NDArray[np.float64] = np.asarray(
         column.cat.codes if is_category else column, dtype=np.float64
@@ -120,7 +121,7 @@ def _labels(column: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def _part(table: Table) -> Table:
-    """At most MAX_ROWS rows, the classes in proportion."""
+    """A stratified subset of at most MAX_ROWS rows."""
     if len(table.labels) <= MAX_ROWS:
         return table
     rng, share = np.random.default_rng(0), MAX_ROWS / len(table.labels)

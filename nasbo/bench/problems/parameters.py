@@ -1,4 +1,4 @@
-"""Ranges come in, parameters as a space document writes them go out."""
+"""Shorthands for the parameters of space documents."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def real(low: float, high: float, log: bool = False) -> Document:
 
 
 def integer(low: int, high: int) -> Document:
-    """An int in [low, high], both inside."""
+    """An int in [low, high], both included."""
     return {"type": "int", "range": [low, high + 1]}
 
 

@@ -1,8 +1,8 @@
-"""Pest control (Oh et al. 2019): at each of 25 stations, one of four pesticides or none.
+"""Pest control (Oh et al. 2019): one of four pesticides or none at each of 25 stations.
 
-The share of pests is simulated 100 times per evaluation: that is its noise. A pesticide gets
-cheaper the more often it is used, and weaker. The value is the price paid plus the expected
-number of stations with more than 10 % of pests.
+Each evaluation simulates the share of pests 100 times, which makes it noisy. A pesticide gets
+cheaper and weaker the more often it is used. The value is the price paid plus the expected number
+of stations with more than 10 % of pests.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WEAKNESS = (0.0, 2 / 7, 3 / 7, 3 / 7, 5 / 7)
 
 
 def simulate(actions: Sequence[int], n_simulations: int, rng: np.random.Generator) -> float:
-    """Price and mean number of stations with too many pests, for 25 actions from 0 to 4."""
+    """Price plus mean number of stations with too many pests, for 25 actions from 0 to 4."""
     weakness = list(WEAKNESS)
     pests = rng.beta(1.0, 30.0, n_simulations)
     total = 0.0
@@ -48,17 +48,17 @@ def _actions(config: Config) -> list[int]:
 
 
 def evaluate(config: Config, rng: np.random.Generator) -> float:
-    """The value that a method is told."""
+    """The noisy value."""
     return simulate(_actions(config), N_SIMULATIONS, rng)
 
 
 def truth(config: Config) -> float:
-    """The mean over many simulations, the same draws for all configs."""
+    """Mean over many simulations, with the same random numbers for all configs."""
     return simulate(_actions(config), N_TRUE_SIMULATIONS, np.random.default_rng(0))
 
 
 def make() -> Problem:
-    """The problem; its optimum is not known."""
+    """The problem; its optimum is unknown."""
     space = load_space({f"x{i}": choice(*range(5)) for i in range(N_STATIONS)})
     return Problem("pest_control", space, evaluate, truth, version=2)
 

@@ -1,7 +1,7 @@
-"""Scaler, reducer and estimator: 30 subspaces, every parameter on a grid; configs to classifiers.
+"""Classification pipelines of scaler, reducer and estimator: 30 subspaces on a grid.
 
-All parameters are choices or integers (exponents where a scale is logarithmic), so that the space
-is finite: methods and seeds meet the same configs, and values once stored answer for all of them.
+All parameters are choices or integers (exponents for log scales), so that the space is finite:
+methods and seeds meet the same configs, and stored values are reused.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _estimator_spaces() -> Document:
 
 
 def pipeline_space() -> Space:
-    """3 reducers × (3 kernels + 7 other estimators); the scaler has no parameters of its own."""
+    """3 reducers × (3 kernels + 7 other estimators); the scaler has no parameters."""
     share = {"tenths": integer(1, 10)}
     estimators = _estimator_spaces()
     return load_space(
@@ -77,7 +77,7 @@ def pipeline_space() -> Space:
 
 
 def pipeline(config: Config, n_features: int) -> Any:
-    """The steps that a config names, unfitted."""
+    """The unfitted pipeline of a config."""
     from sklearn.pipeline import make_pipeline
 
     steps = (_scaler(config), _reducer(config, n_features), ESTIMATORS[config["estimator"]](config))

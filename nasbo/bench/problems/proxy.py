@@ -1,8 +1,8 @@
-"""Real training of block networks on CIFAR-10, by the proxy recipe, as a benchmark problem.
+"""Problem `cifar10_proxy`: real training of block networks on CIFAR-10 by the recipe proxy.
 
-An evaluation trains a network for 5 to 40 s. The training's seed is drawn from a few, and values
-are stored by the network's fingerprint and that seed: a config that is met again costs nothing.
-Methods are scored by the configs that they return after 40 trials, trained again with other seeds.
+An evaluation trains a network for 5 to 40 s. The training seed is drawn from a few, and values are
+stored by the network's fingerprint and that seed, so a repeated evaluation is free. Methods are
+scored by the configs that they return after 40 trials, trained again with other seeds.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from nasbo.trainer import Trainer, load_trainer
 TRAINER = "trainers.cifar10:train"
 VERSION = 2
 STORED_SINCE = 1
-"""Version of the stored values: they are the same since then."""
+"""Version since which the stored values are unchanged."""
 N_SEEDS = 3
-"""Seeds of trainings that a search sees: 0, 1 and 2."""
+"""Number of training seeds that a search sees: 0, 1 and 2."""
 TRUE_SEEDS = (3, 4, 5)
-"""Seeds whose mean error is taken for the truth about a config: no search has seen them."""
+"""Training seeds whose mean error is a config's truth; no search sees them."""
 TRUE_AFTER = (40,)
-"""Trials beyond the design after which returned configs are trained again."""
+"""Numbers of trials after the design at which returned configs are trained again."""
 CHANCE_ERROR = 0.9
 
 
 @dataclass
 class Session:
-    """What the trainer is handed; the reports stay in memory."""
+    """Session for the trainer; keeps the reports in memory."""
 
     folder: Path
     seed: int
@@ -54,7 +54,7 @@ class Session:
 
 
 def train_once(trainer: Trainer, config: Config, seed: int, options: Mapping[str, Any]) -> float:
-    """The validation error after the last epoch; a network that diverges guesses."""
+    """Validation error after the last epoch; chance level if the network diverges."""
     with tempfile.TemporaryDirectory(prefix="nasbo-proxy-") as folder:
         session = Session(Path(folder), seed, options)
         try:
@@ -65,7 +65,7 @@ def train_once(trainer: Trainer, config: Config, seed: int, options: Mapping[str
 
 
 def cifar10(name: str, options: Mapping[str, Any]) -> Problem:
-    """The problem of a recipe; values carry the noise of training."""
+    """The problem of a recipe; values include the noise of training."""
     space, store = load_space("nas_cifar10"), _store(name)
 
     def trained(config: Config, seed: int) -> float:

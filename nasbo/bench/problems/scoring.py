@@ -1,4 +1,4 @@
-"""A learner and a table come in, its log-loss by repeated stratified cross-validation goes out."""
+"""Log-loss of a learner by repeated stratified cross-validation."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ LEAST_PROBABILITY = 1e-3
 def log_loss(
     make_learner: Callable[[], Any], table: Table, splits: Iterable[int] = range(N_REPEATS)
 ) -> float:
-    """The mean loss over all rows and splits; a function of its arguments alone.
+    """Mean loss over all rows and splits, deterministic given its arguments.
 
     Args:
-        make_learner: builds an unfitted classifier of scikit-learn's kind. One that has no
-            probabilities but a decision function is calibrated by Platt's sigmoid, fitted to the
-            out-of-fold scores of the other folds. One that overflows on a fold guesses.
-        table: two classes.
+        make_learner: builds an unfitted scikit-learn classifier. One without probabilities but with
+            a decision function is calibrated by Platt's sigmoid, fitted to the out-of-fold scores
+            of the other folds. One that overflows on a fold gets the loss of chance.
+        table: data of two classes.
         splits: seeds of the splits into folds; each is one repeat.
     """
     from sklearn.exceptions import ConvergenceWarning
     from threadpoolctl import threadpool_limits
 
     with warnings.catch_warnings(), threadpool_limits(1):
-        # Learners are cut off on purpose, and bad settings are part of the problem.
+        # Learners are stopped early on purpose, and bad settings are part of the problem.
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", RuntimeWarning)
         losses = [_one_repeat(make_learner, table, split) for split in splits]
@@ -64,7 +64,7 @@ def _one_repeat(make_learner: Callable[[], Any], table: Table, split: int) -> fl
 
 
 def _fitted(learner: Any, rows: Table) -> Any | None:
-    """The learner after its fit; None if its numbers overflow (polynomials of raw features do)."""
+    """The fitted learner; None if its numbers overflow (polynomials of raw features do)."""
     try:
         return learner.fit(rows.features, rows.labels)
     except ValueError as error:

@@ -1,7 +1,7 @@
-"""Values of expensive problems on disk, shared by all processes.
+"""Store of the values of expensive problems on disk, shared by all processes.
 
-Some values come with nasbo: what took hours of training is not to be trained again. They answer
-where the file of this machine has none.
+Some values ship with nasbo, so that hours of training need not be repeated. They are used where the
+file on this machine has none.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from nasbo.errors import NasboError
 
 PATIENCE_S = 60.0
 SHIPPED = Path(__file__).resolve().parents[1] / "published" / "values"
-"""Folder of the values that come with nasbo, a file for each store."""
+"""Folder of the values that ship with nasbo, one file per store."""
 _TABLE = """CREATE TABLE IF NOT EXISTS results (
     made_with TEXT, key TEXT, value REAL NOT NULL, seconds REAL NOT NULL,
     PRIMARY KEY (made_with, key)
@@ -30,7 +30,7 @@ _TABLE = """CREATE TABLE IF NOT EXISTS results (
 
 @dataclass(frozen=True)
 class Result:
-    """A stored value, and the CPU seconds that it once took."""
+    """A stored value and the CPU seconds of its computation."""
 
     key: str
     value: float
@@ -41,11 +41,11 @@ class Result:
 class Store:
     """Values of one problem in one SQLite file.
 
-    Every call opens the file anew: processes may share it, and a fork holds no connection.
+    Every call opens the file anew: processes may share it, and a fork inherits no connection.
 
     Attributes:
-        name: of the problem, with its version: the name of the file.
-        made_with: versions of the packages that computed the values; others are not seen.
+        name: name and version of the problem, which is the name of the file.
+        made_with: versions of the packages that computed the values; values of others are ignored.
     """
 
     name: str
@@ -80,7 +80,7 @@ class Store:
         return None if known is None else known.value
 
     def add(self, *results: Result) -> None:
-        """Keep values; the first one of a key stays."""
+        """Add values; an existing value of a key is kept."""
         rows = [(self.made_with, one.key, one.value, one.seconds) for one in results]
         with self._open() as database:
             database.executemany("INSERT OR IGNORE INTO results VALUES (?, ?, ?, ?)", rows)
@@ -88,7 +88,7 @@ class Store:
     def curve(self, key: str, n_steps: int, compute: Callable[[], Sequence[float]]) -> list[float]:
         """The stored values of a key after 1, 2, ... steps; computed and stored if there are none.
 
-        Each step is a value of its own; the seconds are shared among them.
+        Each step is stored as a value of its own; the CPU seconds are divided among them.
         """
         keys = [f"{key} step {step}" for step in range(1, n_steps + 1)]
         if (known := self._find_all(keys)) is not None:
@@ -100,7 +100,7 @@ class Store:
         return values
 
     def _find_all(self, keys: Sequence[str]) -> list[float] | None:
-        """The stored values of keys, if all are there."""
+        """The stored values of keys, if all exist."""
         known = shipped(self.name, self.made_with)
         found = {key: known[key].value for key in keys if key in known}
         if self.path.exists():
@@ -111,7 +111,7 @@ class Store:
         return [float(found[key]) for key in keys] if len(found) == len(keys) else None
 
     def results(self) -> list[Result]:
-        """All that is stored for these versions, in the order of the keys."""
+        """All values stored for these versions, ordered by key."""
         found = dict(shipped(self.name, self.made_with))
         if self.path.exists():
             query = "SELECT key, value, seconds FROM results WHERE made_with = ?"
@@ -121,7 +121,7 @@ class Store:
         return [found[key] for key in sorted(found)]
 
     def publish(self, file: Path) -> int:
-        """Write all values as compressed JSON lines; how many."""
+        """Write all values as compressed JSON lines; returns their number."""
         lines = [json.dumps({"made_with": self.made_with} | asdict(one)) for one in self.results()]
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(lzma.compress("\n".join(lines).encode()))
@@ -147,7 +147,7 @@ class Store:
 
 @lru_cache
 def shipped(name: str, made_with: str) -> dict[str, Result]:
-    """The values of a store that come with nasbo, by key."""
+    """The values of a store that ship with nasbo, by key."""
     file = SHIPPED / f"{name}.jsonl.xz"
     if not file.is_file():
         return {}

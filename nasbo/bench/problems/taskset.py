@@ -1,9 +1,9 @@
-"""TaskSet: 1,000 settings of an optimiser on recurrent networks, with their learning curves.
+"""TaskSet: learning curves of recurrent networks for 1,000 optimiser settings.
 
 A pool: methods propose in the unit cube of eight numbers, and the nearest config of the table is
-trained. Values are validation losses at 51 evaluations, the first of them before any training; most
-settings learn nothing, so that values are extremely skewed. Metz et al. (2020), as tabulated by
-Wistuba et al. (DyHPO).
+trained. Values are validation losses at 51 evaluations, the first of them before any training. Most
+settings learn nothing, so that values are extremely skewed. From Metz et al. (2020), as tabulated
+by Wistuba et al. (DyHPO).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ TASKS: dict[str, tuple[str, Half]] = {
     "lstm128_embed": ("patch32_LSTM128_E128_bs128", "held-out"),
     "vrnn64": ("patch32_VRNN64_relu_avg_bs128", "held-out"),
 }
-"""Name in the table, and half; chosen by their names."""
+"""Name in the table, and half; chosen by name, not by results."""
 NOISY, LYING = ("gru64", "gru128"), ("lstm128", "lstm128_embed")
 
 
@@ -57,7 +57,7 @@ def load_task(name: str) -> Task:
     """A task by its short name.
 
     Raises:
-        NasboError: the file is not there, or is another one; the message says where it comes from.
+        NasboError: the file is missing or is a different one; the message states its origin.
     """
     return _load(name, data_folder() / FILE)
 
@@ -84,7 +84,7 @@ def _load(name: str, path: Path) -> Task:
 
 
 def taskset(name: str) -> Problem:
-    """One task; its table is read when a value is first asked for."""
+    """One task; its table is read when the first value is needed."""
     space = load_space({number: real(0.0, 1.0) for number in NAMES})
     pool = Pool(NAMES, lambda: load_task(name).configs)
 

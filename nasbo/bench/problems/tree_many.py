@@ -1,8 +1,9 @@
-"""A formula over the 21,760 subspaces of the shipped space `nas_cifar10_conditional`.
+"""Synthetic formula over the 21,760 subspaces of the shipped space `nas_cifar10_conditional`.
 
-Every subspace is one pattern of operations. What a block is worth depends on its operation, its
-depth, its other parameters and the operation before it, so that one subspace tells about others;
-each block also has a price. Learning rate and number of blocks go together. No noise.
+Every subspace is one pattern of operations. The worth of a block depends on its operation, its
+depth, its other parameters and the operation before it, so that one subspace is informative about
+others. Each block also has a cost. The best learning rate depends on the number of blocks. No
+noise.
 """
 
 from __future__ import annotations
@@ -37,18 +38,18 @@ BATCHES = (32, 64, 128)
 PRICE = 0.35
 
 Block = tuple[int, dict[str, int], int]
-"""Operation, levels by name, level of the expansion (0 where there is none)."""
+"""Operation, levels by name, level of the expansion (0 if there is none)."""
 
 
 @dataclass(frozen=True)
 class Worth:
-    """The drawn numbers of the formula.
+    """Random coefficients of the formula.
 
     Attributes:
-        operation: (4,), and its change with depth.
-        detail: by name, (4, levels): what a level brings under an operation; `detail_slope`
-            (levels,) its change with depth.
-        pair: (4, 4), operation before and operation.
+        operation: (4,); `slope` is its change with depth.
+        detail: by name, (4, levels): worth of a level under an operation; `detail_slope`,
+            (levels,), is its change with depth.
+        pair: (4, 4), by previous operation and operation.
         stride: (2, 4), by stride pattern and operation, growing with depth.
     """
 
@@ -64,7 +65,7 @@ class Worth:
     step: float
 
     def block(self, at: int, stride: int, block: Block) -> float:
-        """What block `at` = 0, 1, ... is worth by itself, its price taken off."""
+        """Worth of block `at` = 0, 1, ... without its neighbours, minus its cost."""
         operation, levels, expansion = block
         position = (at - 3) / 3
         worth = self.operation[operation] + self.slope[operation] * position - PRICE
@@ -75,14 +76,14 @@ class Worth:
         return float(worth + self.stride[stride, operation] * position)
 
     def training(self, n_blocks: int, rate: float, step: float, batch: float) -> float:
-        """The loss by learning rate, step and batch, all in [0, 1]."""
+        """Loss term of learning rate, step and batch, all in [0, 1]."""
         best = self.rate + self.rate_slope * (n_blocks - 5.5) + 0.15 * (batch - 0.5)
         return 2 * (rate - best) ** 2 + 0.2 * (step - self.step) ** 2 + 0.1 * (batch - 0.5) ** 2
 
 
 @lru_cache(maxsize=1)
 def draw_worth() -> Worth:
-    """The one instance."""
+    """The coefficients of the only instance."""
     rng = np.random.default_rng(SEED)
     return Worth(
         operation=rng.uniform(0, 1, N_OPERATIONS),
@@ -121,9 +122,9 @@ def _blocks(config: Config) -> Iterator[Block]:
 
 @lru_cache(maxsize=1)
 def optimum() -> float:
-    """The least value, exactly: the best chain of operations for every count and stride.
+    """The exact least value, by dynamic programming over chains of operations.
 
-    The learning rate can always be at its best value, with the middle batch; steps are whole.
+    The learning rate can always take its best value, with the middle batch; steps are integers.
     """
     worth, most = draw_worth(), -np.inf
     for stride in range(len(STRIDES)):

@@ -1,4 +1,4 @@
-"""A space and a recipe for learners come in, one problem per OpenML data set goes out."""
+"""Families of tuning problems: one space and learner on each OpenML data set."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Package:
     """A package that a problem needs.
 
     Attributes:
-        module: what is imported.
-        install: the distribution to install for it.
-        others: further distributions that bring the same module.
+        module: module to import.
+        install: distribution to install.
+        others: further distributions that provide the same module.
     """
 
     module: str
@@ -34,7 +34,7 @@ class Package:
     others: tuple[str, ...] = ()
 
     def check(self) -> None:
-        """Raise if the package is not there."""
+        """Raise if the package is missing."""
         if util.find_spec(self.module) is None:
             raise NasboError(
                 f"the package {self.install} is needed: pip install {self.install}, "
@@ -43,7 +43,7 @@ class Package:
 
     @property
     def version(self) -> str:
-        """The module's name and version, "absent" if it is not there."""
+        """The module's name and version; "absent" if it is missing."""
         for distribution in (self.install, *self.others):
             try:
                 return f"{self.module} {metadata.version(distribution)}"
@@ -61,7 +61,7 @@ class Family:
     """Problems of one space on all data sets.
 
     Attributes:
-        name: the first word of its problems.
+        name: prefix of its problems' names.
         space: builds the space.
         learner: builds an unfitted classifier from a config and the number of features.
     """
@@ -92,18 +92,18 @@ class Family:
         )
 
     def check(self, data: str) -> None:
-        """Raise if a package or the data set is not there."""
+        """Raise if a package or the data set is missing."""
         for package in self.packages:
             package.check()
         load_set(data)
 
     def store(self, data: str) -> Store:
-        """Where values are kept: per version of this code and of the packages."""
+        """Store of the values, by version of this code and of the packages."""
         made_with = ", ".join(package.version for package in self.packages)
         return Store(f"{self.name}_{data}-{self.version}", made_with)
 
     def measure(self, config: Config, data: str, splits: Iterable[int] = range(N_REPEATS)) -> float:
-        """The log-loss of a config's learner on one data set, the mean over splits into folds."""
+        """Log-loss of a config's learner on one data set, averaged over splits into folds."""
         table = load_set(data)
         return log_loss(lambda: self.learner(config, table.features.shape[1]), table, splits)
 

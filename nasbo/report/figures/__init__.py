@@ -1,4 +1,4 @@
-"""A study comes in, a figure goes out: all figures of a report, by name, in their order."""
+"""All figures of a report, by name, in their order."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ RUNG_FIGURES: dict[str, Callable[[Study], Figure]] = {
 
 
 def figures_of(study: Study) -> dict[str, Callable[[Study], Figure]]:
-    """The figures of a report in their order; those of rungs only where there are some."""
+    """The figures of a report in their order; those of rungs only if there are rungs."""
     if study.history.rungs is None:
         return FIGURES
     return {"best-so-far": FIGURES["best-so-far"], "rungs": list_rungs} | RUNG_FIGURES | FIGURES

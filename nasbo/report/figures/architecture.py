@@ -1,4 +1,4 @@
-"""A study comes in; the best networks go out as rows of blocks, as the trainer describes them."""
+"""Figure of the best networks as rows of blocks, from the trainer's summary."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from nasbo.report.study import Figure, NoDataError, Study, key_of, summarise, va
 N_NETWORKS = 3
 WIDTH, BAND = 1180.0, 206.0
 _TINTS = ("c1", "c3", "c5", "c6", "c2", "c8", "c7", "c4")
-"""Colours that stay apart when they are pale."""
+"""Colours that remain distinguishable when pale."""
 LOWEST, HIGHEST = 100.0, 148.0
 
 
 def draw_architectures(study: Study, n_networks: int = N_NETWORKS) -> Figure:
-    """The best networks, one band each, blocks from left to right."""
+    """The best networks, one row each, with blocks from left to right."""
     drawn = _best(study, n_networks)
     drawing = Drawing(WIDTH, BAND * len(drawn))
     colors = _operation_colors(_rows_together(study, n_networks))
@@ -36,7 +36,7 @@ def draw_architectures(study: Study, n_networks: int = N_NETWORKS) -> Figure:
 
 
 def _best(study: Study, n: int) -> list[tuple[Trial, dict[str, Any]]]:
-    """The best trials with what their trainer tells of them."""
+    """The best trials with the trainer's summaries of them."""
     study.require_values()
     if study.trainer is None:
         raise NoDataError(study.trainer_problem)
@@ -50,7 +50,9 @@ def _best(study: Study, n: int) -> list[tuple[Trial, dict[str, Any]]]:
 
 
 def _rows_together(study: Study, n: int) -> list[Mapping[str, Any]]:
-    """The blocks of all networks that are drawn, so that colours mean the same in all sweeps."""
+    """Blocks of all drawn networks of all sweeps, so that colours have the
+    same meaning everywhere.
+    """
     rows: list[Mapping[str, Any]] = []
     for one in study.together:
         with suppress(NoDataError):
@@ -97,7 +99,7 @@ def _network(
 
 
 def _size(trial: Trial, summary: Mapping[str, Any], name: str) -> str:
-    """A size of the network; a recipe may have trained it narrower or on smaller pictures."""
+    """A size of the network, with the size as trained if a recipe changed width or picture size."""
     words = f"{number_text(summary[name])} {name}"
     trained = trial.metrics.get(f"trial_{name}", trial.metrics.get(name))
     if not is_finite(trained) or number_text(trained) == number_text(summary[name]):
@@ -132,7 +134,7 @@ def _gap(step: float) -> float:
 
 
 def _arrow(row: Mapping[str, Any], tip: float, step: float, middle: float) -> list[Shape]:
-    """From a block to the next, with the side of the map that goes there."""
+    """Arrow from a block to the next, labelled with the feature map's size."""
     start = tip - _gap(step) + 5
     head = [(tip - 4, middle - 3), (tip, middle), (tip - 4, middle + 3)]
     shapes: list[Shape] = [Line([(start, middle), (tip, middle)], "muted", 1.2)]
@@ -152,7 +154,7 @@ def _height(row: Mapping[str, Any]) -> float:
 
 
 def block_lines(row: Mapping[str, Any]) -> list[str]:
-    """What stands inside a block: known columns in a short way, others as they are called."""
+    """Text inside a block: known columns in short form, others with their names."""
     lines = [_operation(row)]
     if "kernel" in row and _operation(row) != "head":
         stride = f" /{row['stride']}" if row.get("stride", 1) != 1 else ""

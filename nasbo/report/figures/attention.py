@@ -1,4 +1,4 @@
-"""A study comes in; attention maps with their tokens' names go out."""
+"""Figure of attention maps, labelled by units or tokens."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MEANINGS = {
 
 
 def draw_attention(study: Study) -> Figure:
-    """Two maps to a row."""
+    """Attention maps, two per row."""
     maps = study.explanation.maps[:MAX_MAPS]
     if not maps:
         raise NoDataError(study.explanation.reason)

@@ -1,4 +1,4 @@
-"""A study comes in; figures of how the search went go out: best so far, subspaces, budget."""
+"""Figures of a search's course: best so far, subspaces, and use of the budget."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MAX_BARS = 60
 
 
 def draw_best_so_far(study: Study) -> Figure:
-    """Each trial's value and the best so far, over the trials in the order of their ends."""
+    """Each trial's value and the best so far, over the ended trials or the used budget."""
     study.require_values()
     curve = best_course(study.history)
     x = Scale(0, _last_place(study, curve), 64, WIDTH - 16)
@@ -56,7 +56,7 @@ def draw_best_so_far(study: Study) -> Figure:
 
 
 def _last_place(study: Study, curve: list[tuple[float, float]]) -> float:
-    """The right end of the axis of the budget, with a little room."""
+    """Right end of the budget's axis, with a margin."""
     return len(study.ended) + 1 if study.history.rungs is None else 1.05 * curve[-1][0]
 
 
@@ -77,7 +77,9 @@ def _trial_dots(study: Study, x: Scale, y: Scale) -> list[Shape]:
 
 
 def _design_band(study: Study, x: Scale, y: Scale) -> list[Shape]:
-    """The ground of the initial design: up to its last trial; with rungs others are among it."""
+    """Background of the initial design, up to its last trial; none with
+    rungs, where others mix in.
+    """
     numbers = [number for number, t in enumerate(study.ended, start=1) if t.source == "design"]
     if not numbers or study.history.rungs is not None:
         return []
@@ -93,7 +95,7 @@ def _best_caption(study: Study) -> str:
 
 
 def draw_subspaces(study: Study) -> Figure:
-    """Values by subspace: one row each, the best subspace on top."""
+    """Values by subspace, one row each, the best subspace on top."""
     study.require_values()
     groups: dict[str, list[Trial]] = {}
     for trial in study.ranked:
@@ -127,7 +129,7 @@ def _subspace_row(study: Study, group: list[Trial], x: Scale, level: float) -> l
     color = study.color(group[0])
     for trial in reversed(group):
         if trial.id in study.drawn:
-            spread = (trial.id * 37 % 13 - 6) * 1.2  # the same for the same trial, each time
+            spread = (trial.id * 37 % 13 - 6) * 1.2  # deterministic jitter
             point = x(value_of(trial)), level + spread
             shapes.append(Dot(*point, 4.0, color, 0.8, study.words(trial), key_of(trial)))
     middle = x(median(value_of(trial) for trial in group))
@@ -136,7 +138,7 @@ def _subspace_row(study: Study, group: list[Trial], x: Scale, level: float) -> l
 
 
 def draw_budget(study: Study) -> Figure:
-    """Trials per round, by subspace: where the budget went; with rungs trainings' worth of them."""
+    """Trials per round by subspace; with rungs the steps that they were trained."""
     suggested = study.history.suggested
     study.require_values()
     n_rounds = max(trial.round for trial in suggested) + 1 if suggested else 1
@@ -169,7 +171,7 @@ def draw_budget(study: Study) -> Figure:
 
 
 def _n_steps(study: Study, trial: Trial) -> int:
-    """What a trial weighs in the budget: one or, with rungs, the steps that it was trained."""
+    """Weight of a trial in the budget: one or, with rungs, its number of trained steps."""
     return 1 if study.history.rungs is None else n_trained([trial.first])
 
 

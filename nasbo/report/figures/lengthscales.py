@@ -14,14 +14,14 @@ NAME, TITLE = "lengthscales", "Lengthscales and noise"
 WIDTH, ROW, TOP = 560.0, 24.0, 12.0
 MAX_NAMES = 16
 LONG = 30.0
-"""Longer ones are all the same to a reader: the axis ends here."""
+"""End of the axis: longer lengthscales all mean the same to a reader."""
 
 
 def draw_lengthscales(study: Study) -> Figure:
-    """A row per parameter, the shortest lengthscale first; a dot for each position of a list.
+    """One row per parameter, shortest lengthscale first, with one dot per list element.
 
     Raises:
-        NoDataError: the model has neither lengthscales nor a noise of its own.
+        NoDataError: the model has neither lengthscales nor a noise variance.
     """
     study.require_values(2)
     told, noise = study.explanation, _noise(study)
@@ -56,7 +56,7 @@ def _draw(lengths: Mapping[str, float]) -> Drawing:
 
 
 def _rows(lengths: Mapping[str, float]) -> dict[str, dict[str, float]]:
-    """Lengthscales by name and label, names with the shortest ones first."""
+    """Lengthscales by name and label; names with the shortest ones first."""
     rows: dict[str, dict[str, float]] = {}
     for label, length in sorted(lengths.items(), key=lambda one: one[1]):
         rows.setdefault(name_of(label), {})[label] = length

@@ -1,4 +1,4 @@
-"""Figures of the parameters: which of them matter, and configs as parallel coordinates."""
+"""Figures of the parameters: importance, and parallel coordinates."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ MAX_BARS = 16
 MAX_AXES = 9
 MAX_LINES = 600
 _LEAST = 0.01
-"""Parameters whose share is below this for sure are not drawn."""
+"""Parameters whose upper confidence bound is below this share are not drawn."""
 
 
 def draw_importance(study: Study) -> Figure:
-    """Shares of the explained variance by name; the entries of a list side by side in one bar.
+    """Shares of the explained variance by name; list elements are stacked in one bar.
 
     Raises:
-        NoDataError: the results cannot tell which parameters matter.
+        NoDataError: the results do not show which parameters matter.
     """
     found = _importance(study)
     names = _shown_names(found)
@@ -70,7 +70,7 @@ def _importance(study: Study) -> Importance:
 
 
 def _shown_names(found: Importance) -> list[str]:
-    """Parameters that may have a share to speak of, the largest first."""
+    """Parameters that may have a relevant share, largest first."""
     return [name for name in found.by_name() if found.intervals[name][1] >= _LEAST][:MAX_BARS]
 
 
@@ -87,7 +87,7 @@ def _parts(found: Importance, name: str, x: Scale, level: float) -> list[Shape]:
 
 
 def _whisker(found: Importance, name: str, x: Scale, level: float) -> list[Shape]:
-    """The interval of a share as a line with ends, and in numbers."""
+    """Confidence interval of a share, as a line with ends and as text."""
     low, high = found.intervals[name]
     words = f"{found.by_name()[name]:.0%} ({100 * low:.0f}–{high:.0%})"
     ends = [Line([(x(at), level - 5), (x(at), level + 5)], "ink", 1.4) for at in (low, high)]
@@ -111,7 +111,7 @@ def _importance_caption(found: Importance, n_shown: int) -> str:
 
 @dataclass(frozen=True)
 class Axis:
-    """A vertical axis: heights by trial number, and words along it."""
+    """A vertical axis: heights by trial number, and labels."""
 
     title: str
     heights: dict[int, float]
@@ -119,7 +119,7 @@ class Axis:
 
 
 def draw_parallel(study: Study) -> Figure:
-    """A line per trial over the parameters that matter most; the last axis is the value."""
+    """One line per trial over the most important parameters; the last axis is the value."""
     study.require_values(2)
     trials = [trial for trial in study.ranked if trial.id in study.drawn]
     if len(trials) > MAX_LINES:
@@ -143,7 +143,7 @@ def draw_parallel(study: Study) -> Figure:
 
 
 def _order(study: Study) -> list[str]:
-    """Coordinates, those that matter most first; empty where nobody can tell."""
+    """Coordinates by importance; empty if unknown."""
     found = study.importance
     return list(found.shares) if found and not found.doubt else []
 
@@ -178,7 +178,7 @@ def _parameter_axis(study: Study, coordinate: Coordinate, trials: list[Trial]) -
                 ranges.add(own.parameter.range_text())
                 apart = _apart(trial) if own.parameter.n_levels else 0.0
                 heights[trial.id] = own.parameter.to_unit(own.value_in(trial.config)) + apart
-    if len(ranges) > 1:  # one name with a range of its own in each branch
+    if len(ranges) > 1:  # one name with different ranges in different branches
         return Axis(coordinate.label, heights, [(0.0, "lowest"), (1.0, "highest")])
     parameter = coordinate.parameter
     n = parameter.n_levels
@@ -189,7 +189,7 @@ def _parameter_axis(study: Study, coordinate: Coordinate, trials: list[Trial]) -
 
 
 def _apart(trial: Trial) -> float:
-    """Keeps lines through one level apart, the same way each time."""
+    """Deterministic jitter that separates lines through one level."""
     return (trial.id * 37 % 13 - 6) * 0.0025
 
 

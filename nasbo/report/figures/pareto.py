@@ -1,4 +1,4 @@
-"""A study comes in; values against what the networks cost, with the best trade-offs, go out."""
+"""Figure of values against costs of networks, with the Pareto front."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PANEL, HEIGHT = 580.0, 400.0
 
 
 def draw_pareto(study: Study, is_stacked: bool = False) -> Figure:
-    """One panel per cost that the trials, or the trainer's summary, tell; beside or below."""
+    """One panel per cost that is known from the trials or the trainer's summary."""
     study.require_values()
     found = {name: costs for name in COSTS if (costs := costs_of(study, name))}
     if not found:
@@ -39,7 +39,7 @@ def draw_pareto(study: Study, is_stacked: bool = False) -> Figure:
 
 
 def costs_of(study: Study, name: str) -> dict[int, float]:
-    """A cost by trial number, where it is known and positive."""
+    """A cost by trial number, if known and positive."""
     found = {}
     for trial in study.valued:
         cost = trial.metrics.get(name)
@@ -51,7 +51,7 @@ def costs_of(study: Study, name: str) -> dict[int, float]:
 
 
 def pareto_front(study: Study, costs: dict[int, float]) -> list[Trial]:
-    """Trials that no other trial beats in both value and cost, the cheapest first."""
+    """Trials that no other trial dominates in value and cost, cheapest first."""
     score = study.history.score
     known = [trial for trial in study.valued if trial.id in costs]
     known.sort(key=lambda trial: (costs[trial.id], -score(value_of(trial)), trial.id))

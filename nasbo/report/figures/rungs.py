@@ -103,7 +103,7 @@ def _words(study: Study, trial: Trial) -> str:
 
 
 def list_rungs(study: Study) -> Figure:
-    """A row for each rung, as in ``nasbo status``.
+    """One row per rung, as in ``nasbo status``.
 
     Raises:
         NoDataError: there are no rungs.
@@ -123,7 +123,7 @@ def list_rungs(study: Study) -> Figure:
 
 
 def _saved(study: Study) -> str:
-    """How many steps full trainings of all configs would have taken beyond those used."""
+    """Steps that were saved compared with full trainings of all configs."""
     history = study.history
     used, whole = n_trained(trial.first for trial in history.suggested), n_whole(history)
     if not whole:

@@ -1,4 +1,4 @@
-"""Figures of how a sweep ran: workers over time, endings, suggestion cost."""
+"""Figures of a sweep's execution: workers over time, endings, and time of decisions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_LANES = 64
 
 @dataclass(frozen=True)
 class Stay:
-    """An attempt of a run on a slot, in seconds since the first one started.
+    """An attempt of a run on a slot, in seconds since the first start.
 
     ``number`` counts the run's attempts from 1.
     """
@@ -31,14 +31,14 @@ class Stay:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the attempt brought the run's result, or that of a pause."""
+        """Whether the attempt led to the run's result, or to a pause."""
         if self.run.state == "finished" and self.number == len(self.run.attempts):
             return True
         return self.number in paused_attempts(self.run)
 
 
 def paused_attempts(run: Run) -> set[int]:
-    """Numbers of the attempts that ended with a pause, counted from 1."""
+    """Numbers of the attempts that ended with a pause, from 1."""
     steps = {pause.step for pause in run.pauses.values()}
     times = [one.time for one in run.measurements if one.step in steps]
     ends = [(n, one.start, one.end) for n, one in enumerate(run.attempts, start=1)]
@@ -46,10 +46,10 @@ def paused_attempts(run: Run) -> set[int]:
 
 
 def stays(runs: list[Run], now: float) -> list[Stay]:
-    """Put attempts on as few slots as they need, the first free one each; running ones end now.
+    """Assign attempts to as few slots as possible; running ones end now.
 
-    A slot stands for a worker: which process ran a trial is not what matters here, but when there
-    was one that did nothing.
+    A slot stands for a worker. Which process ran a trial does not matter here,
+    only when slots were idle.
     """
     found = [(*span, r.number, r, n) for r in runs for n, span in enumerate(r.spans(now), start=1)]
     found.sort(key=lambda one: (one[0], one[2]))
@@ -67,16 +67,16 @@ def stays(runs: list[Run], now: float) -> list[Stay]:
 
 
 def first_start(runs: list[Run]) -> float:
-    """When the first of the runs started."""
+    """Time of the first start of any run."""
     return min((run.attempts[0].start for run in runs if run.attempts), default=0.0)
 
 
 def busy_share(placed: list[Stay], down_s: float = 0.0) -> float:
-    """Part of the time of all slots in which a trial ran.
+    """Share of the slots' total time in which a trial ran.
 
     Args:
         placed: attempts on their slots.
-        down_s: seconds in which the sweep had no driver, which do not count.
+        down_s: seconds without a driver, which do not count.
     """
     n_slots = max((stay.slot for stay in placed), default=-1) + 1
     span = max((stay.end for stay in placed), default=0.0) - down_s
@@ -85,24 +85,24 @@ def busy_share(placed: list[Stay], down_s: float = 0.0) -> float:
 
 
 def placed_stays(study: Study) -> list[Stay]:
-    """All attempts of a sweep on slots; what runs ends with the last event of the journal."""
+    """All attempts of a sweep on slots; running ones end with the last event of the journal."""
     return stays(study.history.runs, study.history.last_time)
 
 
 def last_end(study: Study) -> float:
-    """How long after the first start the last trial ended, in seconds."""
+    """Seconds between the first start and the last end."""
     return max((stay.end for stay in placed_stays(study)), default=0.0)
 
 
 def down_spans(study: Study) -> list[tuple[float, float]]:
-    """Times without a driver, in seconds since the first start, as far as trials reach."""
+    """Times without a driver, in seconds since the first start, up to the last end."""
     origin, end = first_start(study.history.runs), last_end(study)
     gaps = ((max(a - origin, 0.0), min(b - origin, end)) for a, b in study.history.gaps)
     return [(start, stop) for start, stop in gaps if stop > start]
 
 
 def draw_timeline(study: Study) -> Figure:
-    """Which slot ran which trial when."""
+    """Trials on slots over time."""
     placed = placed_stays(study)
     if not placed or max(stay.end for stay in placed) <= 0:
         raise NoDataError("no trial has run for a measurable time")
@@ -169,7 +169,7 @@ def _attempt_words(stay: Stay) -> str:
 
 
 def draw_endings(study: Study) -> Figure:
-    """How trials ended, by cause, and how often they were begun again."""
+    """Number of endings by cause, and of retries."""
     ended = [trial for trial in study.ended if trial.source != "observed"]
     if not ended:
         raise NoDataError("no trial has ended so far")
@@ -186,7 +186,7 @@ def draw_endings(study: Study) -> Figure:
 
 
 def _endings(study: Study) -> list[tuple[str, int, str]]:
-    """Bars: how trials ended or were begun again, how often, and a colour."""
+    """Bars of endings and retries: label, number, colour."""
     ended = (trial for trial in study.ended if trial.source != "observed")
     counts = Counter(trial.cause or "finished" for trial in ended)
     bars = [("finished", counts.pop("finished", 0), "c1")]
@@ -206,7 +206,7 @@ def _endings_caption(ended: list[Trial]) -> str:
 
 
 def _decisions(study: Study) -> list[tuple[int, float, Round]]:
-    """Results at hand, seconds that it took, and the round, of each decision by a model."""
+    """Decisions by a model: number of results, seconds, and round."""
     n_first: dict[int, int] = {}
     for trial in study.history.trials:
         n_first.setdefault(trial.round, trial.id)
@@ -216,7 +216,7 @@ def _decisions(study: Study) -> list[tuple[int, float, Round]]:
 
 
 def draw_suggestion_cost(study: Study) -> Figure:
-    """Seconds that each round's decision took, over the results at hand."""
+    """Seconds of each round's decision, over the number of results."""
     points = _decisions(study)
     if not points:
         raise NoDataError("no round beyond the initial design so far")

@@ -1,4 +1,4 @@
-"""A study comes in; its best trials, settings, versions and the command to repeat it go out."""
+"""Tables of a study: its best trials, settings, versions, and the command that repeats it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ N_BEST = 10
 PACKAGES = ("nasbo", "torch", "ray", "botorch", "gpytorch", "numpy")
 _YAML_WORDS = ("y", "n", "yes", "no", "on", "off", "true", "false", "null")
 NOT_AGAIN = ("address",)
-"""Settings with a flag that are not repeated: a sweep is repeated where one is."""
+"""Settings with a flag that are not repeated: where a sweep runs may differ."""
 ALWAYS = ("trainer", "method", "mode", "metric", "trials", "seed")
 
 
@@ -61,7 +61,7 @@ def list_best(study: Study) -> Figure:
 
 
 def promotions_text(trial: Trial) -> str:
-    """Why a trial went on at each of its rungs."""
+    """Why a trial was promoted at each of its rungs."""
     return "; ".join(trial.first.reasons.values()) or "–"
 
 
@@ -76,7 +76,7 @@ def setting_text(value: Any) -> str:
 
 
 def list_settings(study: Study) -> Figure:
-    """Settings as they were frozen, versions of this environment, and the command."""
+    """Settings at the start, versions of this environment, and the command."""
     given = [
         (name, setting_text(getattr(study.sweep, name)))
         for name in SETTINGS
@@ -97,7 +97,7 @@ def list_settings(study: Study) -> Figure:
 
 
 def installed() -> dict[str, str]:
-    """Versions of Python and of what the search depends on, without importing any of it."""
+    """Versions of Python and of the main dependencies, without importing them."""
     found = {"Python": platform.python_version()}
     for name in PACKAGES:
         try:
@@ -108,8 +108,8 @@ def installed() -> dict[str, str]:
 
 
 def repeat_command(study: Study) -> str:
-    """The ``nasbo run`` that starts the same sweep again, in a folder of its own."""
-    # A run reads its space from a file: of a sweep in a bucket, the one that it was given.
+    """The ``nasbo run`` command that repeats the sweep in a new folder."""
+    # A run reads its space from a file: for a sweep in a bucket, the original one.
     space = study.sweep.space if study.folder.location else str(study.folder.path / SPACE_FILE)
     words = ["nasbo", "run", space]
     sweep = replace(study.sweep, trials=study.budget)
@@ -124,14 +124,14 @@ def repeat_command(study: Study) -> str:
 
 
 def _is_told(declared: Setting, value: object) -> bool:
-    """Whether a setting must be on the command line to be the same again."""
+    """Whether a setting must be given on the command line to be the same again."""
     if declared.name in NOT_AGAIN or value is None:
         return False
     return declared.name in ALWAYS or value != declared.default
 
 
 def _texts(declared: Setting, value: Any) -> list[str]:
-    """A value as a flag takes it; what is joined from several as a flag for each of its items."""
+    """A value as arguments of its flag; one per item for merged settings."""
     if isinstance(value, dict):
         return [f"{key}={_yaml(item)}" for key, item in value.items()]
     items = [str(item) for item in (value if isinstance(value, list) else [value])]
@@ -139,6 +139,6 @@ def _texts(declared: Setting, value: Any) -> list[str]:
 
 
 def _yaml(value: object) -> str:
-    """A value that is read as YAML: plain words as they are, all else as JSON, which YAML is."""
+    """A value as YAML: plain words as they are, all else as JSON, which is valid YAML."""
     is_plain = isinstance(value, str) and value.isidentifier() and value.lower() not in _YAML_WORDS
     return str(value) if is_plain else json.dumps(value)

@@ -1,4 +1,4 @@
-"""Figure of how well the surrogate predicted each result before it came."""
+"""Calibration figure: predictions of the surrogate against results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WIDTH, HEIGHT = 560.0, 380.0
 
 
 def draw_calibration(study: Study) -> Figure:
-    """Results against predictions with their intervals; the diagonal is perfect foresight."""
+    """Results against predictions with intervals; a perfect prediction is on the diagonal."""
     found = _drawn(study)
     if not found:
         raise NoDataError("no finished trial has a prediction of its value in the journal")
@@ -71,7 +71,7 @@ def _caption(found: list[Prediction]) -> str:
 
 
 def _beyond(found: list[Prediction], ends: tuple[float, float]) -> str:
-    """Sentences about what is drawn at the end of the axes."""
+    """Sentences about marks that are clipped at the ends of the axes."""
     n = sum(one.low < ends[0] or one.high > ends[1] for one in found)
     words = f" {n:,} interval{'s' * (n > 1)} reach{'es' * (n == 1)} beyond the axis." if n else ""
     return beyond_text([at for one in found for at in (one.value, one.median)], ends) + words

@@ -1,4 +1,4 @@
-"""Problems with learning curves: TaskSet, networks by epochs, noise, early values that mislead."""
+"""Problems with learning curves: TaskSet, networks by epochs, noise, misleading early values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ N_CONFIGS = 40
 
 @pytest.fixture
 def taskset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A table of few made-up configs in the data folder of the test."""
+    """A table of a few synthetic configs in the data folder of the test."""
     rng, arrays = np.random.default_rng(0), {}
     for long_name, _ in TASKS.values():
         arrays[f"ts_{long_name}_X"] = rng.random((N_CONFIGS, len(NAMES)))
@@ -36,7 +36,7 @@ def taskset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def members(problem: Problem, n: int = N_CONFIGS) -> list[Config]:
-    """Configs of a problem, those of a pool each once."""
+    """Configs of a problem; those of a pool once each."""
     rng = np.random.default_rng(1)
     drawn = [Suggestion(problem.space.sample(rng)) for _ in range(n)]
     return [one.config for one in snapped(problem, drawn, ())]

@@ -1,4 +1,4 @@
-"""Configs become the learners that they name, on every subspace."""
+"""Learners built from configs, on every subspace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ensemble that stands in for the training of block networks."""
+"""Ensemble that replaces the training of block networks."""
 
 from __future__ import annotations
 

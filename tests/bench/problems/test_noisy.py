@@ -1,4 +1,4 @@
-"""The group of noisy problems: halves, width of the noise, fresh noise at each query."""
+"""Noisy problems: halves, standard deviation of the noise, new noise at each evaluation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loader: files, their sizes, the fallback to the network and its message."""
+"""OpenML loader: files, their sizes, the download as a fallback, and its message."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_without_file_and_network_the_message_says_what_to_do(
 
 
 def test_a_fetched_set_becomes_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As OpenML hands out monks-problems: categories of text, labels of text."""
+    """As OpenML serves monks-problems: categories and labels as text."""
     rng, n = np.random.default_rng(0), SETS["monks1"].n_rows
     frame = pd.DataFrame(
         {f"attr{i}": pd.Categorical(rng.integers(1, 4, n).astype(str)) for i in range(5)}

@@ -1,4 +1,4 @@
-"""The trainer as a problem, on the recipe that takes seconds."""
+"""The trainer as a problem, with the recipe that takes seconds."""
 
 from __future__ import annotations
 

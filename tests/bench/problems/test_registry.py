@@ -1,4 +1,4 @@
-"""What holds for every problem of the registry."""
+"""Properties of every problem of the registry."""
 
 from __future__ import annotations
 

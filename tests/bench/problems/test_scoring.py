@@ -73,6 +73,6 @@ def test_a_learner_that_overflows_guesses_and_other_errors_are_not_hidden(table:
 
 
 def test_scores_without_meaning_cost_no_more_than_a_guess(table: Table) -> None:
-    """A calibration fitted to its own test rows would look better than a guess."""
+    """A calibration that is fitted to its own test rows would look better than a guess."""
     shuffled = Table(table.features, np.random.default_rng(1).permutation(table.labels))
     assert log_loss(lambda: SVC(gamma=50.0), shuffled) > 0.68

@@ -1,4 +1,4 @@
-"""Values on disk: once computed, shared by processes, kept apart by what made them."""
+"""Values on disk: computed once, shared by processes, separate for each version."""
 
 from __future__ import annotations
 

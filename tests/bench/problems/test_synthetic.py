@@ -1,4 +1,4 @@
-"""The formulas: values at known points, optima that are reached, and what sharing means."""
+"""Synthetic functions: known values, attained optima, and shared parameters."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def _best_blocks() -> Config:
 
 
 def _promising(worth: blocks.Worth, n: int) -> list[tuple[int, ...]]:
-    """The chains that are worth most at full width."""
+    """The chains with the largest worth at full width."""
     own = [[max(worth.block(at, o, k, 1.0) for k in range(3)) for o in range(4)] for at in range(n)]
 
     def total(chain: tuple[int, ...]) -> float:
@@ -149,7 +149,7 @@ def _promising(worth: blocks.Worth, n: int) -> list[tuple[int, ...]]:
 
 
 def _greedy(worth: blocks.Worth, operations: tuple[int, ...]) -> Config:
-    """The best kernels, then channels one after the other until nothing improves."""
+    """Greedy search over kernels, then over channels one at a time, until nothing improves."""
     kernels = [
         max(range(3), key=lambda k, at=at, o=o: worth.block(at, o, k, 0.0))  # type: ignore[misc]
         for at, o in enumerate(operations)

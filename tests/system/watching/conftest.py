@@ -1,4 +1,4 @@
-"""A sweep that runs while it is looked at, on a real Ray with dashboard and metrics."""
+"""Sweep that runs while it is observed, on a real Ray with dashboard and metrics."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ REPORT_INTERVAL_MS = 1000
 
 @dataclass(frozen=True)
 class Stage:
-    """A running sweep and where it can be seen.
+    """A running sweep with its addresses.
 
     Attributes:
-        folder: of the sweep, which is called ``small``.
+        folder: of the sweep, whose name is ``small``.
         session: folder of the Ray session.
         dashboard: address of Ray's dashboard.
-        token: which it asks for.
-        log: what the driver prints.
+        token: of the dashboard.
+        log: output of the driver.
         driver: its process.
     """
 
@@ -43,7 +43,7 @@ class Stage:
     driver: subprocess.Popen[bytes]
 
     def get(self, path: str) -> Any:
-        """What the dashboard answers."""
+        """The dashboard's response."""
         request = urllib.request.Request(
             self.dashboard + path, headers={"Authorization": f"Bearer {self.token}"}
         )
@@ -51,7 +51,7 @@ class Stage:
             return json.load(answer)
 
     def wait_until(self, what: str, is_done: Callable[[], Any], timeout_s: float = 420) -> None:
-        """Look until something holds, as long as the sweep runs."""
+        """Poll until a condition holds, while the sweep runs."""
         deadline = time.monotonic() + timeout_s
         while not is_done():
             assert self.driver.poll() is None, self.log.read_text()

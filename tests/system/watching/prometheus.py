@@ -1,4 +1,4 @@
-"""Ray's service discovery comes in; what a real Prometheus has scraped goes out."""
+"""Prometheus process that scrapes one Ray session by Ray's service discovery."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ scrape_configs:
   - files: ['{targets}']
     refresh_interval: 1s
 """
-"""As Ray writes them, but more often."""
+"""As in the configuration by Ray, but more often."""
 PATIENCE_S = 90.0
-"""A machine that is busy with other work may miss some scrapes."""
+"""A busy machine may miss some scrapes."""
 
 
 def find_prometheus() -> str:
-    """The program's path; fails with instructions where there is none."""
+    """Path of the program; fails with instructions if there is none."""
     names = (os.environ.get("NASBO_PROMETHEUS", ""), "prometheus")
     found = next((path for name in names if name and (path := shutil.which(name))), None)
     assert found is not None, INSTRUCTIONS
@@ -45,7 +45,7 @@ def free_port() -> int:
 
 
 class Prometheus:
-    """A Prometheus of its own on the loopback, which scrapes one Ray session."""
+    """A Prometheus process on the loopback, which scrapes one Ray session."""
 
     def __init__(self, folder: Path, session: Path) -> None:
         targets = session / "prom_metrics_service_discovery.json"
@@ -73,7 +73,7 @@ class Prometheus:
         self._log.close()
 
     def query(self, expression: str) -> list[dict[str, Any]]:
-        """The series of an instant query, asked until there are some."""
+        """The series of an instant query, repeated until there are some."""
         found: list[dict[str, Any]] = []
 
         def ask() -> bool:
@@ -84,7 +84,7 @@ class Prometheus:
         return found
 
     def ask(self, expression: str) -> list[dict[str, Any]]:
-        """The series of an instant query, as they are now."""
+        """The series of an instant query at present."""
         address = f"{self.url}/api/v1/query?{urllib.parse.urlencode({'query': expression})}"
         with urllib.request.urlopen(address, timeout=30) as answer:
             found = json.load(answer)
@@ -92,13 +92,13 @@ class Prometheus:
         return list(found["data"]["result"])
 
     def label_values(self, expression: str, label: str) -> list[str]:
-        """What Grafana's ``label_values(expression, label)`` gives."""
+        """Result of Grafana's ``label_values(expression, label)``."""
         given = urllib.parse.urlencode({"match[]": expression})
         with urllib.request.urlopen(f"{self.url}/api/v1/label/{label}/values?{given}") as answer:
             return list(json.load(answer)["data"])
 
     def wait_until(self, is_done: Any, timeout_s: float) -> None:
-        """Ask until something holds; it is up to the caller to say what was missing."""
+        """Poll until a condition holds; the caller reports what was missing."""
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline and not is_done():
             assert self._process.poll() is None, Path(self._log.name).read_text()

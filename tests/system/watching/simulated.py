@@ -1,4 +1,4 @@
-"""A trainer for sweeps that somebody watches: a few slow epochs, and an ending that fails."""
+"""Trainer for observed sweeps: a few slow epochs, and a subspace that diverges."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ N_EPOCHS = 3
 
 
 def train(config: dict[str, Any], session: Any) -> None:
-    """The simulation function, better by the epoch; one part of the space diverges."""
+    """The simulation function, which improves with the epochs; one part of the space diverges."""
     pause_s = float(session.options.get("pause_s", 0.2))
     for epoch in range(1, N_EPOCHS + 1):
         time.sleep(pause_s)

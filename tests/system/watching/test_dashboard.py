@@ -1,4 +1,4 @@
-"""Ray's dashboard in a real browser: jobs, actors and tasks carry the names of the sweep."""
+"""Ray's dashboard in a real browser: jobs, actors and tasks have the names of the sweep."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.system, pytest.mark.ray]
 
 @pytest.fixture(scope="module")
 def browser(stage: Stage, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """A browser that has been given the token."""
+    """A browser that has the token."""
     with Browser(tmp_path_factory.mktemp("profile")) as browser:
         headers = {"Authorization": f"Bearer {stage.token}"}
         browser.call("Network.setExtraHTTPHeaders", headers=headers)
@@ -57,7 +57,7 @@ def test_actors_carry_the_name_of_the_sweep_and_tasks_that_of_the_trainer(
 
 
 def _has_words(browser: Browser, *words: str) -> bool:
-    """Whether a page that draws itself has come to show all words."""
+    """Whether a page that is still rendering shows all words by now."""
     for _ in range(60):
         text = browser.evaluate("document.body.innerText")
         if all(word in text for word in words):

@@ -1,4 +1,4 @@
-"""A running sweep, scraped by a real Prometheus: every metric, every query of the Grafana board."""
+"""Metrics of a running sweep in a real Prometheus, and all queries of the Grafana dashboard."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ VARIABLES = [one for one in BOARD_CONTENT["templating"]["list"] if one["type"] =
 
 @pytest.fixture(scope="module")
 def prometheus(stage: Stage, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
-    """It has seen a failure, and a fit of the surrogate."""
+    """Prometheus after a failure and a fit of the surrogate."""
     with Prometheus(tmp_path_factory.mktemp("prometheus"), stage.session) as prometheus:
         wanted = 'ray_nasbo_failures{cause="diverged"} > 0 and on(sweep) ray_nasbo_fit_seconds > 0'
         stage.wait_until("metrics of a failure and a fit", lambda: prometheus.ask(wanted))
@@ -67,7 +67,7 @@ def test_metrics_say_what_the_journal_says(prometheus: Prometheus, stage: Stage)
 
 
 def _filled(expression: str, prometheus: Prometheus) -> str:
-    """Grafana's variables replaced by what the board's own queries for them find."""
+    """Grafana's variables, replaced by the results of the dashboard's queries for them."""
     for variable in VARIABLES:
         match = re.fullmatch(r"label_values\((.*), (\w+)\)", variable["query"]["query"])
         assert match is not None, variable
@@ -89,6 +89,8 @@ def test_every_query_of_the_board_returns_data(prometheus: Prometheus, name: str
 
 
 def test_rays_own_files_lead_a_prometheus_to_the_metrics(stage: Stage) -> None:
-    """What users start Prometheus with: Ray writes it, and the addresses in it are ours."""
+    """Ray writes the configuration with which users start Prometheus; its
+    addresses are those of nasbo.
+    """
     settings = stage.session / "metrics" / "prometheus" / "prometheus.yml"
     assert str(stage.session / "prom_metrics_service_discovery.json") in settings.read_text()

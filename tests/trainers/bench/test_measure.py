@@ -1,4 +1,4 @@
-"""The measurement of the trainer: both sides train the same network on the same pictures."""
+"""Benchmark of the trainer: both sides train the same network on the same images."""
 
 from pathlib import Path
 from typing import Any
