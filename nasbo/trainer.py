@@ -37,6 +37,7 @@ ABILITIES = (
     "export",
     "prepare",
     "steps",
+    "tabulate",
 )
 """Functions that a trainer's module may have beside the trainer."""
 
@@ -92,6 +93,7 @@ class Trainer:
     returns facts about it. ``prepare``, a function of
     the options too, makes the data ready; it is called on each node before its first trial, and
     before a sweep on this machine begins. ``steps`` says how many steps a full training has.
+    ``tabulate(values, options)`` gives numbers of the summary for many configs at once, by arrays.
     """
 
     path: str
@@ -110,6 +112,7 @@ class Trainer:
     export: Callable[..., Mapping[str, Any]] | None = None
     prepare: Callable[[Mapping[str, Any]], Any] | None = None
     steps: Callable[[Mapping[str, Any]], int] | None = None
+    tabulate: Callable[..., Mapping[str, Any]] | None = None
     resumes: bool = False
 
     def describe(self, config: Config, options: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -217,6 +220,25 @@ class TrainerSummary:
 
     def __call__(self, config: Config, /) -> Mapping[str, Any]:
         return _loaded(self.path, self.folder).describe(config, self.options)
+
+
+@dataclass(frozen=True)
+class TrainerTable:
+    """A trainer's ``tabulate``, by the trainer's path: it can be sent to other processes."""
+
+    path: str
+    options: Mapping[str, Any]
+    folder: str = ""
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the trainer has such a function."""
+        return _loaded(self.path, self.folder).tabulate is not None
+
+    def __call__(self, values: Mapping[str, Any], /) -> Mapping[str, Any]:
+        tabulate = _loaded(self.path, self.folder).tabulate
+        assert tabulate is not None
+        return tabulate(values, self.options)
 
 
 @lru_cache

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from nasbo.errors import NasboError
+from nasbo.features import Features
 from nasbo.space import Space
 
 Config = dict[str, Any]
@@ -53,6 +54,8 @@ class Problem:
             last known value in between. Empty for all.
         curve: Values on the way; None where configs are evaluated as a whole. `evaluate` is then
             its value at the end.
+        features: What is known of a config beforehand; methods with the rule `+features`
+            are told.
         snap: Where only the configs of a pool have values: from a proposal and the keys
             (`config_key`) of used configs to the nearest unused config of the pool, or None when
             all are used. The search reports that config.
@@ -69,6 +72,7 @@ class Problem:
     truth_after: tuple[int, ...] = ()
     curve: Curve | None = None
     snap: Snap | None = None
+    features: Features | None = None
 
     def __post_init__(self) -> None:
         if self.truth is None and (self.is_returned or self.is_truth_costly):

@@ -16,6 +16,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from nasbo.feasibility import Region, failing_regions
+from nasbo.features import Features
 from nasbo.history import PREDICTION, History, Source, Trial, View
 from nasbo.history.data import Data
 from nasbo.history.estimates import ESTIMATES
@@ -107,12 +108,16 @@ class Method(ABC):
 
     Attributes:
         limits: whether a config may be suggested at all; ``None`` where all may.
+        features: numbers that are known of configs beforehand; ``None`` for none.
+        uses_features: whether the method learns from such numbers.
         is_quick: decides in an instant: it may run in the middle of Tune's event loop, and needs
             no process of its own.
         has_attention: whether ``explain`` can have attention maps.
     """
 
     limits: Callable[[Config], bool] | None = None
+    features: Features | None = None
+    uses_features: bool = False
     is_quick: ClassVar[bool] = False
     has_attention: bool = False
 
