@@ -272,4 +272,4 @@ def features_of(sweep: Sweep, space: Space) -> Features | None:
     tabulate = TrainerTable(sweep.trainer, sweep.trainer_options, folder)
     names = None if sweep.features == "auto" else tuple(sweep.features)
     features = Features(describe, names, tabulate if tabulate.is_there else None)
-    return replace(features, names=features.names_in(space)) if names is None else features
+    return replace(features, names=features.names_in(space))
