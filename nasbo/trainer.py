@@ -37,6 +37,7 @@ ABILITIES = (
     "export",
     "prepare",
     "steps",
+    "tabulate",
 )
 """Optional functions of a trainer's module."""
 
@@ -89,7 +90,8 @@ class Trainer:
     the metric of finalists, which is reported at the end at the latest, and to which ``MODE``
     applies; ``prepare`` prepares the data, and is called on each node before its first trial and
     before a sweep on this machine; ``steps`` returns the number of steps of a full training.
-    Finally, ``export(config, trial_folder, folder, options)`` writes a trained network to a folder
+    ``tabulate(values, options)`` returns numbers of the summary for many configs at once, as
+    arrays. Finally, ``export(config, trial_folder, folder, options)`` writes a trained network to a folder
     and returns facts about it.
     """
 
@@ -109,6 +111,7 @@ class Trainer:
     export: Callable[..., Mapping[str, Any]] | None = None
     prepare: Callable[[Mapping[str, Any]], Any] | None = None
     steps: Callable[[Mapping[str, Any]], int] | None = None
+    tabulate: Callable[..., Mapping[str, Any]] | None = None
     resumes: bool = False
 
     def describe(self, config: Config, options: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -216,6 +219,25 @@ class TrainerSummary:
 
     def __call__(self, config: Config, /) -> Mapping[str, Any]:
         return _loaded(self.path, self.folder).describe(config, self.options)
+
+
+@dataclass(frozen=True)
+class TrainerTable:
+    """A trainer's ``tabulate``, by the trainer's path: it can be sent to other processes."""
+
+    path: str
+    options: Mapping[str, Any]
+    folder: str = ""
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the trainer has such a function."""
+        return _loaded(self.path, self.folder).tabulate is not None
+
+    def __call__(self, values: Mapping[str, Any], /) -> Mapping[str, Any]:
+        tabulate = _loaded(self.path, self.folder).tabulate
+        assert tabulate is not None
+        return tabulate(values, self.options)
 
 
 @lru_cache

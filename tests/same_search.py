@@ -83,7 +83,7 @@ SURROGATES = {
 VARIANTS: dict[str, tuple[str, dict[str, str]]] = {
     "addtree ucb": ("addtree", {"acquisition": "ucb"}),
     "tree full": ("tree", {"acquisition": "full"}),
-    "tree fourier": ("tree", {"features": "fourier"}),
+    "tree fourier": ("tree", {"basis": "fourier"}),
     "attnbo thompson": ("attnbo", {"acquisition": "thompson"}),
     "attnbo alone": ("attnbo", {"attention": "off"}),
     "attnbo paper": ("attnbo", {"preset": "paper"}),

@@ -22,6 +22,7 @@ ROOMS: dict[str, set[str]] = {
     "nasbo.history": {"numpy"},
     "nasbo.feasibility": set(),
     "nasbo.limits": set(),
+    "nasbo.features": set(),
     "nasbo.storage": {"obstore", "pyarrow"},
     "nasbo.gp": SCIENCE,
     "nasbo.surrogates": SCIENCE,

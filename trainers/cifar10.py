@@ -9,7 +9,7 @@ from trainers import data
 from trainers.cost import fingerprint
 from trainers.dataset import is_cifar10, open_collection
 from trainers.export import export, final_metric, final_options, provenance
-from trainers.forecast import calibrate, check, summary
+from trainers.forecast import calibrate, check, summary, tabulate
 from trainers.recipe import load_recipe
 from trainers.train import Diverged, check_options, train
 
@@ -29,6 +29,7 @@ __all__ = [
     "provenance",
     "steps",
     "summary",
+    "tabulate",
     "train",
 ]
 

@@ -16,6 +16,10 @@ from trainers.architecture import LARGEST_IMAGE, BlockRow, Config, check, rows, 
 
 __all__ = ["check", "fingerprint", "sizes", "summary"]
 
+FEATURES = ("params", "flops", "layers", "receptive_field")
+"""Numbers that tell a search about results before a training."""
+DEPTHS = {"conv": (1, 1), "separable": (2, 1), "inverted": (3, 1), "resnet": (2, 2)}
+"""Convolutions of a layer one behind the other, and how many of them look beyond one pixel."""
 FULL_SIZE = 32
 """Side of the images for which the full architecture is described, unless the images are larger."""
 
@@ -37,8 +41,9 @@ def summary(
     """Size and cost of a network, without building it.
 
     Returns:
-        `params`, `flops`, `activations`, and `rows`: one plain dictionary per part (stem, blocks,
-        head) with the columns of `BlockRow`, `out_size`, `params` and `flops`.
+        `params`, `flops`, `activations`, `layers` (convolutions one behind the other),
+        `receptive_field` (its side in pixels), and `rows`: one plain dictionary per part (stem,
+        blocks, head) with the columns of `BlockRow`, `out_size`, `params` and `flops`.
     """
     table = rows(config, width, image_size)
     parts = [
@@ -50,6 +55,7 @@ def summary(
         "params": sum(part["params"] for part in parts),
         "flops": sum(part["flops"] for part in parts),
         "activations": _activations(table, stem_channels(width), image_size),
+        **_depth(table),
         "rows": parts,
     }
 
@@ -86,6 +92,19 @@ def fingerprint(config: Config) -> str:
     training = [float(config["learning_rate"]).hex(), int(config["step_size"])]
     content = json.dumps([architecture, training, int(config["batch_size"])])
     return hashlib.sha256(content.encode()).hexdigest()[:32]
+
+
+def _depth(table: tuple[BlockRow, ...]) -> dict[str, int]:
+    """Convolutions one behind the other, and the side of what one place of the last map sees."""
+    n_layers, field, jump = 1, 3, 1
+    for row in table:
+        n_each, n_seeing = DEPTHS[row.op]
+        n_layers += n_each * row.layers
+        for layer in range(row.layers):
+            field += (row.kernel - 1) * jump
+            jump *= row.stride if layer == 0 else 1
+            field += (n_seeing - 1) * (row.kernel - 1) * jump
+    return {"layers": n_layers, "receptive_field": field}
 
 
 def _convolution(inputs: int, outputs: int, kernel: int, size: int, groups: int = 1) -> Cost:

@@ -29,6 +29,7 @@ from trainers.dataset import is_cifar10, n_trained, open_collection
 from trainers.device import expected_precision, pick_device, set_up
 from trainers.memory import memory_of
 from trainers.recipe import Recipe, load_recipe
+from trainers.tabulate import sizes_of
 
 Rates = dict[str, tuple[float, float]]
 
@@ -47,7 +48,8 @@ def summary(config: Config, options: Mapping[str, Any] | None = None) -> dict[st
         options: of a sweep; without them only the full architecture is described.
 
     Returns:
-        `params` and `flops` of the architecture at its full width and size, `rows` to draw it; with
+        `params`, `flops`, `layers` and `receptive_field` of the architecture at its full width and
+        size, which of them are `features`, and `rows` to draw it; with
         options also `trial_params`, `trial_flops` and `memory_bytes` of the network that is
         trained, and `seconds` once `calibrate` has measured this machine.
     """
@@ -64,11 +66,25 @@ def summary(config: Config, options: Mapping[str, Any] | None = None) -> dict[st
         "flops": whole["flops"],
         "trial_params": trial["params"],
         "trial_flops": trial["flops"],
+        "layers": whole["layers"],
+        "receptive_field": whole["receptive_field"],
         "memory_bytes": memory_of(trial, recipe, _n_at_once(config, recipe), _kind(recipe)),
     }
     rates = _known_rates(_speed_file(recipe))
     seconds = {} if rates is None else {"seconds": _seconds(trial["rows"], recipe, rates)}
-    return {**found, **seconds, "rows": whole["rows"]}
+    return {**found, **seconds, "features": list(cost.FEATURES), "rows": whole["rows"]}
+
+
+def tabulate(values: Mapping[str, Any], options: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """`params`, `flops`, `layers` and `receptive_field` of many configurations at once.
+
+    Args:
+        values: by parameter, shape (n,), or (n, n_blocks) for those of a block.
+        options: of a sweep.
+    """
+    recipe = _recipe(json.dumps(dict(options or {}), sort_keys=True))
+    n_classes, _ = _counts(recipe.data, recipe.image_size)
+    return dict(sizes_of(values, 1.0, n_classes, max(cost.FULL_SIZE, recipe.image_size)))
 
 
 def calibrate(options: Mapping[str, Any]) -> Rates:

@@ -20,6 +20,7 @@ from nasbo.bench.returned import RULE, Returned
 from nasbo.bench.spec import MethodSpec, parse_method
 from nasbo.bench.version import method_version
 from nasbo.errors import NasboError
+from nasbo.features import Features
 from nasbo.history import History, Run
 from nasbo.methods.base import Suggestion, design_size, draw_anywhere
 from nasbo.methods.exclusion import Excluded
@@ -30,6 +31,8 @@ from nasbo.space import Space
 Record = dict[str, Any]
 PROTOCOL = 1
 """Version of the protocol, raised when the same cell would be run differently."""
+TOLD = "features"
+"""Rule of a method that is told what the problem knows of its configs."""
 _NOISE = 7919
 
 
@@ -76,7 +79,9 @@ class Cell:
 def cell_key(cell: Cell, problem: Problem) -> Record:
     """Everything that determines a cell's result."""
     spec = cell.spec
-    rule = {"returned": RULE} if problem.is_returned else {}
+    rule: Record = {"returned": RULE} if problem.is_returned else {}
+    if told := features_of(spec, problem):
+        rule["features"] = list(told.names_in(problem.space))
     return {
         "problem": cell.problem,
         "problem_version": problem.version,
@@ -90,6 +95,15 @@ def cell_key(cell: Cell, problem: Problem) -> Record:
         "protocol": PROTOCOL,
         **rule,
     }
+
+
+def features_of(spec: MethodSpec, problem: Problem) -> Features | None:
+    """What a method with the rule ``+features`` is told of configs."""
+    if TOLD not in spec.rules:
+        return None
+    if problem.features is None:
+        raise NasboError(f"{problem.name}: nothing is known of its configs, got {spec.label!r}")
+    return problem.features
 
 
 def key_hash(key: Record) -> str:
@@ -121,7 +135,8 @@ def run_cell(cell: Cell) -> Record:
     entry, spec = find_entry(cell.problem), cell.spec
     problem = find_problem(cell.problem)
     space, protocol = problem.space, cell.protocol
-    search = Search(space, spec.method, "min", cell.seed, **spec.values)
+    told = features_of(spec, problem)
+    search = Search(space, spec.method, "min", cell.seed, features=told, **spec.values)
     n_design = len(search.add_round(design_of(problem, cell.seed, protocol.design), 0.0))
     schedule = Schedule("async", budget=n_design + protocol.trials)
     driver = Driver(search, schedule, decider_of(problem))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from nasbo.errors import NasboError
+from nasbo.features import Features
 from nasbo.space import Space
 
 Config = dict[str, Any]
@@ -54,6 +55,8 @@ class Problem:
             keeps the last known value. Empty means all.
         curve: Values during training; None if configs are only evaluated as a whole. `evaluate` is
             its final value.
+        features: Numbers of a config that are known before its evaluation, for methods with the
+            rule `+features`.
         snap: For a pool: maps a proposed config and the keys (`config_key`) of used configs to the
             nearest unused config of the pool, or None if all are used. The search reports that
             config.
@@ -70,6 +73,7 @@ class Problem:
     truth_after: tuple[int, ...] = ()
     curve: Curve | None = None
     snap: Snap | None = None
+    features: Features | None = None
 
     def __post_init__(self) -> None:
         if self.truth is None and (self.is_returned or self.is_truth_costly):

@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 
 from nasbo.gp.features import ONE_HOT, FeatureMap
+from nasbo.gp.free_features import FreeFeatures
 from nasbo.gp.rows import Batches, Rows
 from nasbo.space import Coordinate, Parameter, Space, Subspace, Value
 from nasbo.space.parameter import RangeKey
@@ -68,9 +69,14 @@ class Unit:
 
 @dataclass
 class Layout:
-    """The columns, units, types and decisions of a space."""
+    """The columns, units, types and decisions of a space, and what is known of its configs.
+
+    Attributes:
+        free: numbers known before a training; they stand behind the features of the columns.
+    """
 
     space: Space
+    free: FreeFeatures | None = None
     columns: list[Column] = field(default_factory=list)
     units: list[Unit] = field(default_factory=list)
     types: list[list[int]] = field(default_factory=list)
@@ -101,6 +107,17 @@ class Layout:
     @property
     def n_features(self) -> int:
         return sum(column.width for column in self.columns)
+
+    @property
+    def width(self) -> int:
+        """Features of a row, with the numbers known beforehand."""
+        return self.n_features + len(self.free_features)
+
+    @property
+    def free_features(self) -> list[int]:
+        """Where the numbers that are known beforehand stand in a row."""
+        start = self.n_features
+        return [] if self.free is None else list(range(start, start + len(self.free)))
 
     @property
     def owners(self) -> list[int]:
@@ -140,6 +157,9 @@ class Layout:
         """Configs of several subspaces as features, differentiable in the numbers of ``x``."""
         parts = [(self._plan(subspace), x.to(torch.float64)) for subspace, x in batches]
         features = torch.cat([features(x) for (features, _), x in parts])
+        if self.free is not None:
+            known = [self.free.columns(s, x.detach().numpy()) for s, x in batches]
+            features = torch.cat([features, torch.from_numpy(np.concatenate(known))], dim=1)
         active = torch.cat([active.expand(len(x), -1) for (_, active), x in parts])
         return Rows(features, active)
 

@@ -18,6 +18,7 @@ from nasbo.acquisition.starts import Starts
 from nasbo.acquisition.wider import Wider
 from nasbo.errors import NasboError
 from nasbo.gp.encoder import EMBEDDINGS, POOLINGS, Embedding, EncoderShape, Pooling
+from nasbo.gp.free_features import FreeFeatures
 from nasbo.history import Trial, View
 from nasbo.methods.attention import token_maps, unit_maps
 from nasbo.methods.base import Task
@@ -119,6 +120,7 @@ class AttnBO(SurrogateMethod):
         self._width = 1.0 if preset == "paper" else _width(space)
         self._model = CurveGP if curves == "joint" else StructuredGP
         self._structured: StructuredGP | None = None
+        self.uses_features = preset == "default"
         self.has_attention = self._is_shared
         if preset == "paper":
             self.max_explained_rows = MAX_EXPLAINED_ROWS_PAPER
@@ -128,7 +130,8 @@ class AttnBO(SurrogateMethod):
         if self.preset == "paper":
             return AttentionGP(self.space, self._settings, task.torch_seed)
         if self._structured is None:
-            self._structured = self._model(self.space, self._is_shared, self._max_rows)
+            free = None if self.features is None else FreeFeatures(self.space, self.features)
+            self._structured = self._model(self.space, self._is_shared, self._max_rows, free)
         return self._structured
 
     def attention_maps(self, surrogate: Surrogate, history: View) -> tuple[list[AttentionMap], str]:

@@ -16,6 +16,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from nasbo.feasibility import Region, failing_regions
+from nasbo.features import Features
 from nasbo.history import PREDICTION, History, Source, Trial, View
 from nasbo.history.data import Data
 from nasbo.history.estimates import ESTIMATES
@@ -108,12 +109,16 @@ class Method(ABC):
 
     Attributes:
         limits: whether a config may be suggested at all; ``None`` where all may.
+        features: numbers of configs that are known before their training; ``None`` for none.
+        uses_features: whether the method learns from such numbers.
         is_quick: whether it decides in an instant, so that it may run inside Tune's event loop
             without a process of its own.
         has_attention: whether ``explain`` can return attention maps.
     """
 
     limits: Callable[[Config], bool] | None = None
+    features: Features | None = None
+    uses_features: bool = False
     is_quick: ClassVar[bool] = False
     has_attention: bool = False
 

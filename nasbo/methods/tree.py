@@ -20,7 +20,7 @@ from nasbo.methods.options import check_choice
 from nasbo.methods.sequential import one_by_one
 from nasbo.space import Space, Subspace
 from nasbo.surrogates.base import Batches, Surrogate
-from nasbo.surrogates.tree import FEATURES, TreeGP
+from nasbo.surrogates.tree import BASES, TreeGP
 
 Array = NDArray[np.float64]
 
@@ -41,7 +41,7 @@ class Tree(SurrogateMethod):
         space: what to search.
         seed: of all random numbers.
         acquisition: ``two_step``, or ``full``: eq. 5 maximised in every leaf.
-        features: of shared parameters, ``linear`` (section 2.4) or ``fourier`` (section 4.3).
+        basis: of shared parameters, ``linear`` (section 2.4) or ``fourier`` (section 4.3).
     """
 
     def __init__(
@@ -50,15 +50,15 @@ class Tree(SurrogateMethod):
         seed: int = 0,
         *,
         acquisition: str = "two_step",
-        features: str = "linear",
+        basis: str = "linear",
     ) -> None:
         super().__init__(space, seed)
         check_choice("acquisition", acquisition, ACQUISITIONS)
-        check_choice("features", features, FEATURES)
-        self.acquisition, self.features = acquisition, features
+        check_choice("basis", basis, BASES)
+        self.acquisition, self.basis = acquisition, basis
 
     def make_surrogate(self, task: Task) -> TreeGP:
-        return TreeGP(self.space, self.features)
+        return TreeGP(self.space, self.basis)
 
     def choose(
         self, acquisition: Acquisition, surrogate: Surrogate, chooser: Chooser, task: Task

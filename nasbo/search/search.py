@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from nasbo.errors import NasboError
 from nasbo.feasibility import failing_regions
+from nasbo.features import Features, as_features
 from nasbo.history import (
     By,
     Ending,
@@ -34,7 +35,14 @@ from nasbo.history.journal import Journal, without_collection
 from nasbo.methods import Suggestion, make_method
 from nasbo.methods.feasible import first_allowed
 from nasbo.search.rungs import Promotion, due_promotions, first_target
-from nasbo.search.told import check_equal, ending_of, number_of, rungs_note, value_of
+from nasbo.search.told import (
+    check_equal,
+    check_uses_features,
+    ending_of,
+    number_of,
+    rungs_note,
+    value_of,
+)
 from nasbo.space import Config, Space, load_space
 
 
@@ -51,6 +59,8 @@ class Search:
         notes: what else the first line of the journal is to remember, plain values.
         past: events of an earlier search to continue from, where there is no journal.
         limits: whether a config may be suggested at all; the method keeps to it.
+        features: numbers of a config that are known before it is tried, such as parameters of a
+            network; always the same function for one search.
         rungs: steps at which trials pause and are compared, the last one a full training, or
             ``Rungs``: then ``ask`` hands the best ones out again, with a later ``until``.
         options: of the method, e.g. ``preset="paper"``.
@@ -70,16 +80,22 @@ class Search:
         past: Sequence[ev.Event] = (),
         limits: Callable[[Config], bool] | None = None,
         rungs: Rungs | Sequence[int] | None = None,
+        features: Features | Callable[[Config], Mapping[str, float]] | None = None,
         **options: Any,
     ) -> None:
         self.space = load_space(space)
         notes = {**(notes or {}), **rungs_note(rungs)}
+        if (ready := as_features(features)) is not None:
+            notes["features"] = list(ready.names_in(self.space))
         objectives = Objectives.of(mode, notes.get("metric"))
         self.history = History(self.space, objectives)
         self._method = make_method(method, self.space, seed, **options)
         if limits is not None:
             first_allowed(self.space, limits)  # an error before the first result, not after it
             self._method.limits = limits
+        if ready is not None:
+            check_uses_features(self._method, method)
+            self._method.features = ready
         self._settings = ev.Settings(
             space=self.space.fingerprint(),
             tree=json_safe(self.space.to_dict()),

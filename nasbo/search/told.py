@@ -9,6 +9,7 @@ from typing import Any
 from nasbo.errors import NasboError, shorten
 from nasbo.history import Ending, Run, Rungs, Trial
 from nasbo.history.events import Settings
+from nasbo.methods import Method
 
 
 def rungs_note(rungs: Rungs | Sequence[int] | None) -> dict[str, Any]:
@@ -20,14 +21,21 @@ def rungs_note(rungs: Rungs | Sequence[int] | None) -> dict[str, Any]:
 
 
 def check_equal(before: Settings, now: Settings) -> None:
-    """Raise if a journal was started with another method, seed, options or rungs."""
+    """Raise if a journal was started with another method, seed, options, rungs or features."""
     for name in ("method", "seed", "options"):
         held, own = getattr(before, name), getattr(now, name)
         if held != own:
             raise NasboError(f"the journal was begun with {name}={held!r}, not {own!r}")
-    held, own = before.notes.get("rungs"), now.notes.get("rungs")
-    if held != own:
-        raise NasboError(f"the journal was begun with rungs={held!r}, not {own!r}")
+    for name in ("rungs", "features"):
+        held, own = before.notes.get(name), now.notes.get(name)
+        if held != own:
+            raise NasboError(f"the journal was begun with {name}={held!r}, not {own!r}")
+
+
+def check_uses_features(method: Method, name: str) -> None:
+    """Raise where a method is told numbers of configs that it would not look at."""
+    if not method.uses_features:
+        raise NasboError(f"features are used by attnbo (preset 'default') only, not by {name!r}")
 
 
 def number_of(trial: Trial | Run | int) -> int:

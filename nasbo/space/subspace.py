@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -154,6 +155,32 @@ class Subspace:
         pairs = zip(self.free, x, strict=True)
         return self._config(one.parameter.from_unit(unit) for one, unit in pairs)
 
+    def table(self, x: Array) -> dict[str, NDArray[Any]]:
+        """The values of rows of the unit cube, shape (n, n_free), by parameter.
+
+        Returns:
+            Shape (n,), or (n, length) for lists, ``nan`` or ``None`` where an entry is absent.
+        """
+        columns = iter(zip(self.free, x.T, self._level_values, strict=True))
+        found: dict[str, Any] = {
+            name: np.full((len(x), size), None) for name, size in self.lengths.items()
+        }
+        for one in self.coordinates:
+            values = np.full(len(x), one.value) if one.is_fixed else _values(*next(columns))
+            if one.index:
+                found[one.name][:, one.index - 1] = values
+            else:
+                found[one.name] = values
+        return {name: _as_numbers(values) for name, values in found.items()}
+
+    @cached_property
+    def _level_values(self) -> list[NDArray[Any] | None]:
+        """The values of each free coordinate by level; ``None`` where they are endless."""
+        return [
+            np.array([p.value_at(level) for level in range(p.n_levels)]) if p.n_levels else None
+            for p in (one.parameter for one in self.free)
+        ]
+
     def encode(self, config: Config) -> Array:
         """A config as a row of the unit cube, shape (n_free,)."""
         units = [one.parameter.to_unit(one.value_in(config)) for one in self.free]
@@ -252,6 +279,29 @@ class Subspace:
             if column is not None and coordinate.parameter == self.free[column].parameter:
                 rows[:, column] = row[at]
         return rows
+
+
+def _values(one: Coordinate, column: Array, by_level: NDArray[Any] | None) -> NDArray[Any]:
+    """The values of a coordinate at places in [0, 1], shape (n,)."""
+    parameter = one.parameter
+    if by_level is None:
+        return np.array([parameter.from_unit(unit) for unit in column])
+    if not parameter.is_even:
+        levels = np.abs(column[:, None] - parameter.units).argmin(1)
+    else:
+        levels = np.round(np.clip(column, 0.0, 1.0) * (len(by_level) - 1)).astype(np.intp)
+    values: NDArray[Any] = by_level[levels]
+    return values
+
+
+def _as_numbers(values: NDArray[Any]) -> NDArray[Any]:
+    """Values as numbers, ``nan`` where there is none, if that is what they are."""
+    if values.dtype != object:
+        return values
+    try:
+        return values.astype(np.float64)
+    except (TypeError, ValueError):
+        return values
 
 
 def _assemble(

@@ -19,6 +19,7 @@ from torch import Tensor
 from nasbo.gp.conditioning import Conditioned, FitError
 from nasbo.gp.curves import CurveKernel, CurvePairs
 from nasbo.gp.fit import MAX_FIT_ROWS, find_map, thinned
+from nasbo.gp.free_features import FreeFeatures
 from nasbo.gp.kernel_sum import Ends
 from nasbo.gp.repeats import Repeats
 from nasbo.gp.rows import Rows, as_batches, batches_of, joined
@@ -38,11 +39,17 @@ class CurveGP(StructuredGP):
         nothing was trained in part, the mean curve is a constant and the rest is the structured GP.
 
     Args:
-        space, is_shared, max_rows: as in the base class.
+        space, is_shared, max_rows, free: as in the base class.
     """
 
-    def __init__(self, space: Space, is_shared: bool = True, max_rows: int = MAX_ROWS) -> None:
-        super().__init__(space, is_shared, max_rows)
+    def __init__(
+        self,
+        space: Space,
+        is_shared: bool = True,
+        max_rows: int = MAX_ROWS,
+        free: FreeFeatures | None = None,
+    ) -> None:
+        super().__init__(space, is_shared, max_rows, free)
         self.curve = CurveKernel.add_to(self.priors)
         self.theta = np.array(self.priors.means)
         self._log_steps: Array = np.zeros(0)

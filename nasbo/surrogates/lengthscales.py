@@ -60,7 +60,7 @@ def _gates(layout: Layout) -> Iterator[tuple[int, Column]]:
 def _lengthscale(
     layout: Layout, column: Column, gate: int, covariance: Callable[[Rows, Rows], Tensor]
 ) -> float:
-    features = torch.zeros(2, layout.n_features, dtype=torch.float64)
+    features = torch.zeros(2, layout.width, dtype=torch.float64)
     active = torch.zeros(2, 1 + len(layout.units) + len(layout.decisions), dtype=torch.bool)
     active[:, [0, gate]] = True
     if column.values:

@@ -23,7 +23,7 @@ from nasbo.surrogates.base import GP, KernelGP
 
 Array = NDArray[np.float64]
 T = TypeVar("T")
-FEATURES = ("linear", "fourier")
+BASES = ("linear", "fourier")
 N_FOURIER = 16
 """Number of random Fourier features of an inner node."""
 

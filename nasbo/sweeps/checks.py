@@ -18,6 +18,7 @@ from nasbo.history import json_safe
 from nasbo.methods import make_method
 from nasbo.methods.feasible import first_allowed
 from nasbo.methods.registry import check_method_options
+from nasbo.search.told import check_uses_features
 from nasbo.shipped import check_own_name
 from nasbo.space import Space, load_space
 from nasbo.space.difference import first_difference
@@ -33,6 +34,7 @@ from nasbo.sweeps.settings import (
     SETTINGS,
     Sweep,
     as_list,
+    features_of,
     limits_of,
     make_sweep,
     read_settings,
@@ -70,6 +72,7 @@ def prepare(file: str, given: Mapping[str, Any], console: Console) -> tuple[Swee
     if not settings.get("mode"):
         _check_metric(sweep, trainer)
     _check_constraints(sweep, space, trainer, console)
+    _check_features(sweep, space, trainer)
     return sweep, space
 
 
@@ -242,6 +245,17 @@ def _check_constraints(sweep: Sweep, space: Space, trainer: Trainer, console: Co
     if None in limits.values(config):
         raise SweepError(f"constraints: {limits.violation(config)}")
     first_allowed(space, limits)
+
+
+def _check_features(sweep: Sweep, space: Space, trainer: Trainer) -> None:
+    """Numbers that the summary lacks, or that the method does not use, are said beforehand."""
+    if sweep.features == "none":
+        return
+    if trainer.summary is None:
+        raise SweepError(f"features need a function summary(config) beside {sweep.trainer}")
+    features_of(sweep, space)
+    method = make_method(sweep.method, space, sweep.seed, **sweep.method_options)
+    check_uses_features(method, sweep.method)
 
 
 def calibrated(sweep: Sweep, space: Space, console: Console) -> TrainerSummary:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from nasbo.sweeps.parsing import parse_duration, parse_pairs, parse_rungs, parse_slots
+from nasbo.sweeps.parsing import parse_duration, parse_names, parse_pairs, parse_rungs, parse_slots
 
 MAX_TIMEOUT_S = 31_536_000
 """One year: Python's timers overflow at larger values."""
@@ -118,6 +118,14 @@ SECONDS = Kind((_TIME,), float)
 DURATION = Kind((_TIME,), metavar="TIME", parse=parse_duration)
 TIMEOUT = replace(DURATION, rules=(_TIMEOUT,))
 SLOTS = Kind((_SLOTS,), parse=parse_slots)
+_FEATURES = Rule(
+    "{name} must be auto, none or names of the summary's numbers, got {value!r}",
+    lambda value: (
+        value in ("auto", "none")
+        or (isinstance(value, list) and bool(value) and all(isinstance(one, str) for one in value))
+    ),
+)
+FEATURES = Kind((_FEATURES,), metavar="auto|none|A,B,C", parse=parse_names)
 RUNGS = Kind((_RUNGS,), metavar="auto|off|A,B,C", parse=parse_rungs)
 LIMITS = Kind((_LIST,), metavar="'NAME<=NUMBER'", parse=list, joins="items")
 MAPPING = Kind((_MAPPING,))

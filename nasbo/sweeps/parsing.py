@@ -40,6 +40,13 @@ def parse_duration(text: str) -> float:
     return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}[match[2]]
 
 
+def parse_names(text: str) -> list[str] | str:
+    """``auto``, ``none``, or names separated by commas."""
+    if text in ("auto", "none"):
+        return text
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
 def parse_rungs(text: str) -> list[int] | str:
     """Parse ``auto``, ``off``, or steps such as ``4,11,33,100``."""
     if text in ("auto", "off"):

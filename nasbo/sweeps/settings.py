@@ -11,14 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from nasbo.errors import SweepError
+from nasbo.features import Features
 from nasbo.history import Mode
 from nasbo.limits import Limits, parse_limits
-from nasbo.space import find_space_file, load_space
+from nasbo.space import Space, find_space_file, load_space
 from nasbo.space.plain_yaml import UNREADABLE, read_yaml
 from nasbo.sweeps import kinds
 from nasbo.sweeps.declaration import Scope, Setting, setting
 from nasbo.sweeps.kinds import Rule, choice, count, pairs
-from nasbo.trainer import TrainerSummary
+from nasbo.trainer import TrainerSummary, TrainerTable
 
 SHIPPED_TRAINERS = {"nas_cifar10": "trainers.cifar10:train"}
 """Trainers by the prefix of their space files' names."""
@@ -100,6 +101,10 @@ class Sweep:
         list, kinds.LIMITS,
         "Limit on a number of the trainer's summary, e.g. 'parameters<=2e6'; added to those of "
         "the sweep file.", flags=("--constraint",))
+    features: str | list[str] = setting(
+        "none", kinds.FEATURES,
+        "Numbers of the trainer's summary that the surrogate uses as features of configs; auto: "
+        "those that the summary marks. [default: {default}]")
     repeats: int = setting(
         0, count(0, is_told=True),
         "Additional trainings of each of the best configs, with other seeds, beyond --trials; "
@@ -255,3 +260,19 @@ def limits_of(sweep: Sweep) -> Limits | None:
         return None
     describe = TrainerSummary(sweep.trainer, sweep.trainer_options, sweep.working_folder)
     return Limits(parse_limits(sweep.constraints), describe)
+
+
+def features_of(sweep: Sweep, space: Space) -> Features | None:
+    """The numbers that a sweep tells its surrogate; ``None`` for none.
+
+    Raises:
+        NasboError: a number that the trainer's summary does not have.
+    """
+    if sweep.features == "none":
+        return None
+    folder = sweep.working_folder
+    describe = TrainerSummary(sweep.trainer, sweep.trainer_options, folder)
+    tabulate = TrainerTable(sweep.trainer, sweep.trainer_options, folder)
+    names = None if sweep.features == "auto" else tuple(sweep.features)
+    features = Features(describe, names, tabulate if tabulate.is_there else None)
+    return replace(features, names=features.names_in(space))

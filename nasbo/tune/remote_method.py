@@ -11,6 +11,7 @@ from typing import Any
 import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from nasbo.features import Features
 from nasbo.history import History, Mode
 from nasbo.history.events import Event
 from nasbo.methods import Suggestion, make_method
@@ -36,6 +37,7 @@ class MethodRecipe:
     gpus: float = 0
     threads: int = 1
     limits: Callable[[Config], bool] | None = None
+    features: Features | None = None
 
 
 class MethodActor:
@@ -44,7 +46,7 @@ class MethodActor:
     def __init__(self, recipe: MethodRecipe) -> None:
         self.history = History(recipe.space, recipe.mode)
         self.method = make_method(recipe.method, recipe.space, recipe.seed, **recipe.options)
-        self.method.limits = recipe.limits
+        self.method.limits, self.method.features = recipe.limits, recipe.features
 
     def suggest(self, events: Sequence[Event], n: int) -> tuple[list[Suggestion], float]:
         """Apply the events since the last call, then decide on ``n`` configs."""

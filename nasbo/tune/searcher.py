@@ -13,6 +13,7 @@ from typing import Any
 from ray.tune.search import Searcher
 
 from nasbo.errors import JournalError, NasboError
+from nasbo.features import Features, as_features
 from nasbo.history import Mode, Run, Rungs
 from nasbo.history.events import Decoder, Event, Settings
 from nasbo.methods import Suggestion
@@ -52,6 +53,8 @@ class NasboSearch(Searcher):
         gpus: number of GPUs for the surrogate.
         threads: number of CPU threads for the surrogate.
         limits: whether a config may be suggested; also called in another process.
+        features: numbers of a config that are known before its training, such as the parameters of
+            a network; also called in another process.
         rungs: steps at which trials pause and are compared, the last one a full training, or
             ``Rungs``. Each config then comes with ``config["nasbo"]``: the trial's number
             ``trial``, the step ``until`` at which the trainable is to return (``None`` for a full
@@ -81,9 +84,10 @@ class NasboSearch(Searcher):
         threads: int = 1,
         limits: Callable[[Config], bool] | None = None,
         rungs: Rungs | Sequence[int] | None = None,
+        features: Features | Callable[[Config], Mapping[str, float]] | None = None,
     ) -> None:
         super().__init__(metric=metric, mode=mode)
-        self._limits, self._rungs = limits, rungs
+        self._limits, self._rungs, self._features = limits, rungs, as_features(features)
         self.space = load_space(space)
         self.schedule = Schedule(schedule, batch, share, deadline_s)
         self._seed, self._method, self._options = seed, method, dict(method_options or {})
@@ -106,6 +110,7 @@ class NasboSearch(Searcher):
             past=past,
             limits=self._limits,
             rungs=self._rungs,
+            features=self._features,
             **self._options,
         )
 
@@ -265,6 +270,7 @@ class NasboSearch(Searcher):
             self._seed,
             self._options,
             limits=self._limits,
+            features=self._features,
             **self._resources,  # type: ignore[arg-type]
         )
 

@@ -33,7 +33,7 @@ from nasbo.storage.trial_files import fetch_files
 from nasbo.sweeps.folder import trial_folder, trial_name
 from nasbo.sweeps.job import sweep_name
 from nasbo.sweeps.policies import Checkpoints, FailuresInARow, PausedCheckpoints, Screening
-from nasbo.sweeps.settings import Sweep, limits_of
+from nasbo.sweeps.settings import Sweep, features_of, limits_of
 from nasbo.trainer import DATA, Trainer
 from nasbo.tune.cluster import Capacity
 from nasbo.tune.endings import cause_of_loss, is_storage_error
@@ -75,7 +75,7 @@ class SweepSearch(Searcher):
         self._losses_in_a_row = 0
         self._trials: dict[str, int] = {}
         self._capacity = Capacity(sweep)
-        self._limits = limits_of(sweep)
+        self._limits, self._features = limits_of(sweep), features_of(sweep, space)
         self.search = Search(
             space,
             sweep.method,
@@ -85,6 +85,7 @@ class SweepSearch(Searcher):
             notes=sweep.notes(),
             rungs=trainer.rungs(sweep.rungs, sweep.eta, sweep.trainer_options),
             limits=self._limits,
+            features=self._features,
             **sweep.method_options,
         )
         self._screening = Screening(self.search, sweep, trainer, self._limits)
@@ -133,6 +134,7 @@ class SweepSearch(Searcher):
             sweep.method_options,
             sweep=sweep_name(self._folder),
             limits=self._limits,
+            features=self._features,
         )
 
     def _random(self, n: int, reason: str) -> list[Suggestion]:

@@ -6,12 +6,15 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from nasbo.space import load_space
 from trainers.blocks import build, rows
-from trainers.cost import fingerprint, summary
+from trainers.cost import FEATURES, fingerprint, summary
+from trainers.tabulate import sizes_of
 
 Make = Callable[..., dict[str, Any]]
 
@@ -131,3 +134,34 @@ def test_the_fingerprint_is_the_same_in_another_process(sample_config: Make) -> 
         check=True,
     )
     assert ended.stdout.strip() == fingerprint(config)
+
+
+@pytest.mark.parametrize("name", ["nas_cifar10", "nas_cifar10_conditional"])
+@pytest.mark.parametrize(("width", "size"), [(1.0, 32), (0.5, 16)])
+def test_tables_agree_with_the_summary(name: str, width: float, size: int) -> None:
+    space, rng = load_space(name), np.random.default_rng(0)
+    for index in rng.integers(space.n_subspaces, size=6):
+        subspace = space.subspace(int(index))
+        x = subspace.sample(25, rng)
+        found = sizes_of(subspace.table(x), width, 10, size)
+        known = [summary(subspace.decode(row), width, 10, size) for row in x]
+        for number in FEATURES:
+            assert found[number].tolist() == [one[number] for one in known]
+
+
+def test_depth_and_receptive_field_counted_by_hand(uniform_config: Make) -> None:
+    config = uniform_config(
+        2,
+        nums_block=2,
+        conv_op=[2, 3],
+        expand_ratio=[6, None],
+        seratio=[0, 0],
+        kernel_size=[5, 3],
+        nums_layer=[1, 0],
+        nums_channel=[1, 1],
+        stride_layer=0b11,
+    )
+    found = summary(config)
+    assert found["layers"] == 1 + 2 * 3 + 2
+    # The stem sees 3; a 5x5 kernel adds 4 pixels, behind the stride 8; then 3x3 at 2 and at 4.
+    assert found["receptive_field"] == 3 + 4 + 8 + 4 + 8

@@ -28,7 +28,9 @@ from nasbo.bench.problems.ensemble import Ensemble, fit_ensemble
 from nasbo.bench.problems.entry import Entry, Half
 from nasbo.bench.problems.noise import with_noise
 from nasbo.bench.problems.tuning import SKLEARN, XGBOOST
+from nasbo.features import Features
 from nasbo.space import load_space
+from nasbo.trainer import TrainerSummary, TrainerTable
 
 Array = NDArray[np.float64]
 
@@ -78,6 +80,11 @@ VARIANTS = {
         summary="the same by another ensemble, of 70 % of the trainings, noise 0.02",
     ),
 }
+
+
+_TRAINER = "trainers.cifar10:train"
+NETWORK_FEATURES = Features(TrainerSummary(_TRAINER, {}), tabulate=TrainerTable(_TRAINER, {}))
+"""Sizes of block networks, as the shipped trainer knows them before a training."""
 
 
 def read_rows() -> list[dict[str, Any]]:
@@ -133,7 +140,13 @@ def nas_proxy(name: str) -> Problem:
     def truth(config: Config) -> float:
         return float(ensemble(name).predict(np.array([features(config)]))[0])
 
-    plain = Problem(name, space, lambda config, rng: truth(config), optimum=variant.optimum)
+    plain = Problem(
+        name,
+        space,
+        lambda config, rng: truth(config),
+        optimum=variant.optimum,
+        features=NETWORK_FEATURES,
+    )
     return with_noise(plain, name, variant.noise)
 
 

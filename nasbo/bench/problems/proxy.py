@@ -18,6 +18,7 @@ import numpy as np
 from nasbo.bench.problem import Config, Problem
 from nasbo.bench.problems.entry import Entry
 from nasbo.bench.problems.folders import data_folder
+from nasbo.bench.problems.nas_proxy import NETWORK_FEATURES
 from nasbo.bench.problems.store import Store
 from nasbo.errors import NasboError
 from nasbo.space import load_space
@@ -90,6 +91,7 @@ def cifar10(name: str, options: Mapping[str, Any]) -> Problem:
         is_returned=True,
         is_truth_costly=True,
         truth_after=TRUE_AFTER,
+        features=NETWORK_FEATURES,
     )
 
 
