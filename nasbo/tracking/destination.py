@@ -26,13 +26,14 @@ class TrackingError(NasboError):
 
     Attributes:
         is_passing: whether it may be well later, with nothing done here.
+        n_sent: how many runs were brought up to date before.
     """
 
     exit_code = 3
 
-    def __init__(self, words: str, is_passing: bool = True) -> None:
+    def __init__(self, words: str, is_passing: bool = True, n_sent: int = 0) -> None:
         super().__init__(words)
-        self.is_passing = is_passing
+        self.is_passing, self.n_sent = is_passing, n_sent
 
 
 @dataclass(frozen=True)

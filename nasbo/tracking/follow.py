@@ -68,13 +68,13 @@ class _Tracker:
         except (TrackingError, SweepError, JournalError, OSError) as error:
             self._wait_or_raise(error)
             return False
-        self._tell_reached()
         if tracked is None and not self._plan.follow:
             raise NasboError(f"{self._watch.name}: nothing has begun yet; --follow waits for it")
         return not self._plan.follow or self._is_over(tracked)
 
     def _send(self, tracked: Tracked) -> None:
         self._destination.send(tracked)
+        self._tell_reached()
         if not self._is_told:
             self._is_told = True
             self._tell(f"{tracked.sweep.name}: shown in {self._destination.where()}")
@@ -114,7 +114,8 @@ class _Tracker:
             raise error if isinstance(error, NasboError) else TrackingError(str(error)) from error
         if self._n_failures == 0:
             self._tell(f"{error}; trying again, the sweep does not notice")
-        self._n_failures += 1
+        has_progressed = getattr(error, "n_sent", 0) > 0
+        self._n_failures = 1 if has_progressed else self._n_failures + 1
 
     def _tell_reached(self) -> None:
         if self._n_failures:

@@ -61,9 +61,11 @@ class MlflowRuns:
         self._experiment = ""
         self._identity = ""
         self._known: dict[str, _Known] | None = None
+        self._n_sent = 0
         self._sent: dict[str, TrackedRun] = {}
 
     def send(self, tracked: Tracked) -> None:
+        self._n_sent = 0
         with _errors(self):
             self._identity = tracked.identity
             if self._known is None:
@@ -72,6 +74,7 @@ class MlflowRuns:
                 if self._sent.get(run.key) is not run:
                     self._send(run)
                     self._sent[run.key] = run
+                    self._n_sent += 1
 
     def forget(self) -> None:
         """Look everything up again the next time."""
@@ -216,8 +219,17 @@ class MlflowRuns:
         known = self._known[SWEEP]
         with _errors(self):
             for name, path in files.items():
-                self._client.log_artifact(known.run_id, str(path), os.path.dirname(name) or None)
+                self._store(known.run_id, name, path)
             self._send_tags(known, {f"{OWN}files": json.dumps(dict(digests))})
+
+    def _store(self, run_id: str, name: str, path: Path) -> None:
+        try:
+            self._client.log_artifact(run_id, str(path), os.path.dirname(name) or None)
+        except (MlflowException, OSError):
+            raise
+        except Exception as error:  # of the package of some artifact store
+            words = f"MLflow: {name} cannot be stored: {_short(error)}"
+            raise TrackingError(words, is_passing=False) from error
 
 
 class _errors:  # noqa: N801
@@ -233,12 +245,13 @@ class _errors:  # noqa: N801
         if error is None:
             return
         self._runs.forget()
+        n_sent = self._runs._n_sent
         if isinstance(error, MlflowException):
             code = error.get_http_status_code()
             is_passing = code >= 500 or code in _PASSING
-            raise TrackingError(f"MLflow: {_short(error)}", is_passing) from error
+            raise TrackingError(f"MLflow: {_short(error)}", is_passing, n_sent) from error
         if isinstance(error, OSError):
-            raise TrackingError(f"MLflow: {_short(error)}") from error
+            raise TrackingError(f"MLflow: {_short(error)}", n_sent=n_sent) from error
 
 
 def _parts(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:

@@ -53,13 +53,13 @@ class WandbRuns:
                 else:
                     self._bring(run)
             except wandb.Error as error:
-                self.forget()
+                self._open.pop(run.key, None)
                 is_passing = not isinstance(error, wandb.errors.UsageError)
                 raise TrackingError(f"W&B: {error}", is_passing) from error
             self._sent[run.key] = run
 
     def forget(self) -> None:
-        self._sent = {}
+        """The ids of runs follow from the sweep: nothing can be there twice."""
 
     def where(self) -> str:
         if self._is_offline:

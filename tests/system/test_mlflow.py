@@ -13,12 +13,24 @@ from pathlib import Path
 import pytest
 
 from nasbo.history.journal import read_events
+from nasbo.search import Search
 from nasbo.storage.mirror import JOURNAL_FILE
 from nasbo.sweeps.folder import SweepFolder, create_folder
 from nasbo.sweeps.settings import Sweep
 from tests.chaos.audit import Witness, audit
 from tests.chaos.drivers import drive, uninterrupted
-from tests.system.trackers import MlflowServer, log_of, points, reports, track
+from tests.events import reported, started
+from tests.rung_search import make_rung_folder
+from tests.system.lossy import LossyProxy
+from tests.system.trackers import (
+    MlflowServer,
+    finished_track,
+    log_of,
+    points,
+    reports,
+    track,
+)
+from tests.tracking.sweeps import add_finalists, cut, make_mixed
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(3600)]
 N_TRIALS = 36
@@ -138,3 +150,99 @@ def _check(folder: Path, server: MlflowServer, told: str) -> None:
     assert float(parent.tags["nasbo.best_value"]) == best.value
     curve = [row for row in parent.rows if row[0] == f"best/{METRIC}"]
     assert [step for _, step, _ in sorted(curve, key=lambda row: row[1])] == [*range(1, 37)]
+
+
+def _words(server: MlflowServer | LossyProxy, *words: str) -> tuple[str, ...]:
+    return ("--to", "mlflow", "--tracking-uri", server.url, *words)
+
+
+def test_what_is_shown_of_a_sweep(tmp_path: Path, server: MlflowServer) -> None:
+    folder = make_mixed(tmp_path / "mixed")
+    add_finalists(folder)
+    (folder / "report.html").write_text("a page")
+    finished_track(folder, *_words(server, "--experiment", "mine", "--name", "the first"))
+    runs = {run.tags["nasbo.run"]: run for run in server.runs()}
+    assert len(runs) == len(server.runs()) == 11
+    states = {key: (run.status, run.tags["nasbo.state"]) for key, run in runs.items()}
+    assert states["sweep"] == ("KILLED", "interrupted")
+    assert states["00000"] == ("FINISHED", "finished")
+    assert states["00003"] == ("FAILED", "crashed")
+    assert states["00005"] == ("KILLED", "interrupted")
+    parents = {run.id: key for key, run in runs.items()}
+    below = {key: parents.get(run.tags.get("mlflow.parentRunId", "")) for key, run in runs.items()}
+    assert below["sweep"] is None
+    assert below["00000"] == below["final"] == "sweep"
+    assert below["00007"] == "00000"
+    assert below["final/00000"] == "final"
+    assert runs["sweep"].name == "the first"
+    assert runs["00007"].name == "trial 00000 repeat 00007"
+    assert runs["sweep"].params["trainer_options.b.c"] == "[1, 2]"
+    value = [row for row in runs["00000"].rows if row[0] == "nasbo.value"]
+    assert value == [("nasbo.value", 3, pytest.approx(4.3 / 3))]
+    stored = [path.read_text() for path in (tmp_path / "artifacts").rglob("report.html")]
+    assert stored == ["a page"]
+
+
+def test_a_sweep_with_rungs_is_the_same_however_often_it_is_told(
+    tmp_path: Path, server: MlflowServer
+) -> None:
+    whole = make_rung_folder(tmp_path / "whole", 5)
+    n_lines = len((whole / JOURNAL_FILE).read_bytes().splitlines())
+    for n in [*range(5, n_lines, n_lines // 4), n_lines]:
+        finished_track(cut(whole, tmp_path / "cut", n), *_words(server))
+    history, runs = SweepFolder(whole).history, server.runs()
+    assert Counter(points(runs)) == Counter(reports(history, METRIC).items())
+    assert len(runs) == 1 + len(history.trials)
+    paused = [run for run in runs if run.tags["nasbo.state"] == "paused"]
+    assert len(paused) == history.state_counts()["paused"] > 0
+    assert all(run.status == "FINISHED" for run in paused)
+
+
+def test_answers_that_are_lost_double_nothing(tmp_path: Path, server: MlflowServer) -> None:
+    """The server has done what it was asked, and the tracker does not know."""
+    folder = make_rung_folder(tmp_path / "s", 5)
+    proxy = LossyProxy(server.port, 0.12)
+    try:
+        finished_track(folder, *_words(proxy, "--follow", "--interval", "0.1"))
+    finally:
+        proxy.shutdown()
+    print(f"{proxy.n_lost} answers of {proxy.n_changes} changes were lost")
+    assert proxy.n_lost >= 5
+    history, runs = SweepFolder(folder).history, server.runs()
+    assert Counter(points(runs)) == Counter(reports(history, METRIC).items())
+    assert len(runs) == 1 + len(history.trials)
+
+
+def test_two_trackers_of_one_sweep_end_with_one_run_for_each_trial(
+    tmp_path: Path, server: MlflowServer
+) -> None:
+    folder = make_rung_folder(tmp_path / "s", 5)
+    both = [track(folder, *_words(server, "--follow", "--interval", "0.1")) for _ in range(2)]
+    assert [one.wait(timeout=300) for one in both] == [0, 0], log_of(folder).read_text()
+    finished_track(folder, *_words(server))
+    history, runs = SweepFolder(folder).history, server.runs()
+    assert Counter(points(runs)) == Counter(reports(history, METRIC).items())
+    assert len(runs) == 1 + len(history.trials)
+
+
+def test_a_database_without_a_server(tmp_path: Path) -> None:
+    folder = make_rung_folder(tmp_path / "s", 3, n=6)
+    server = MlflowServer(tmp_path)
+    for _ in range(2):
+        finished_track(folder, "--to", "mlflow", "--tracking-uri", f"sqlite:///{server.database}")
+    assert Counter(points(server.runs())) == Counter(
+        reports(SweepFolder(folder).history, METRIC).items()
+    )
+
+
+def test_names_that_mlflow_does_not_allow(tmp_path: Path, server: MlflowServer) -> None:
+    folder = tmp_path / "s"
+    create_folder(folder, Sweep("svm", "own:train", method="random", metric="top@5"))
+    with Search("svm", "random", journal=folder / JOURNAL_FILE) as search:
+        (trial,) = search.open_round(1)
+        metrics = {"top@5": 0.5, "top_5": 0.25, "loss (mean)": 1.0}
+        search.record(started(trial.id), reported(trial.id, 1, 0.5, metrics=metrics))
+    finished_track(folder, *_words(server))
+    rows = [row for run in server.runs() for row in run.rows]
+    names = {"top_x40_5": 0.5, "top_5": 0.25, "loss _x28_mean_x29_": 1.0}
+    assert sorted(rows) == sorted((name, 1, value) for name, value in names.items())

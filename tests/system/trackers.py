@@ -1,4 +1,4 @@
-"""An MLflow server on this machine's loopback, and ``nasbo track``, in an environment of their own."""
+"""MLflow servers on the loopback, and ``nasbo track``, in an environment of their own."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def require_trackers() -> None:
 
 
 class Run(NamedTuple):
-    """What a server holds of a run; ``rows`` are (name, step, value), as often as they are there."""
+    """What a server holds of a run; ``rows`` are (name, step, value), each as often as there."""
 
     id: str
     name: str

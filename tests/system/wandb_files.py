@@ -58,7 +58,8 @@ def read(file: Path) -> dict[str, Any]:
 
 
 def _plain(items: Any) -> dict[str, Any]:
-    return {".".join(i.nested_key) or i.key: json.loads(i.value_json) for i in items}
+    plain = {".".join(i.nested_key) or i.key: json.loads(i.value_json) for i in items}
+    return {name: value for name, value in plain.items() if name != "_wandb"}
 
 
 if __name__ == "__main__":
