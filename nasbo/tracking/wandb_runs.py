@@ -99,6 +99,7 @@ class WandbRuns:
             init_timeout=INIT_TIMEOUT_S,
             silent=True,
             x_disable_stats=True,
+            x_save_requirements=False,
             **uri,
         )
 

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 import nasbo
+from nasbo.cli import cli
 from nasbo.errors import SweepError
 from nasbo.search import Search
 from nasbo.sweeps.callbacks import Callbacks, callback_classes, load_callbacks
@@ -194,3 +196,12 @@ def test_a_callback_that_cannot_be_made_ends_the_sweep_before_it_begins(
 def test_the_setting_is_a_list_of_paths() -> None:
     with pytest.raises(SweepError, match=r"callbacks must be a list of module:Class, got \['x'\]"):
         _sweep("x")
+
+
+def test_a_run_with_a_bad_callback_begins_nothing(tmp_path: Path) -> None:
+    words = ["run", "simulation", "--trainer", "tests.tune.toy:simulation", "--dir"]
+    words += [str(tmp_path / "s"), "--callback", "no_such_module:Mine"]
+    result = CliRunner().invoke(cli, words)
+    assert result.exit_code == 2
+    assert "the callback no_such_module:Mine: ModuleNotFoundError" in result.output
+    assert not (tmp_path / "s").exists()

@@ -225,6 +225,24 @@ def test_two_trackers_of_one_sweep_end_with_one_run_for_each_trial(
     assert len(runs) == 1 + len(history.trials)
 
 
+def test_a_run_that_a_late_request_made_is_removed(tmp_path: Path, server: MlflowServer) -> None:
+    """A request that the tracker has given up, and that the server carries out later."""
+    folder = make_rung_folder(tmp_path / "s", 3, n=6)
+    finished_track(folder, *_words(server))
+    before = {run.tags["nasbo.run"]: run for run in server.runs()}
+    for key in ("sweep", "00001"):
+        server.create(before[key].tags)
+    assert len(server.runs()) == len(before) + 2
+    finished_track(folder, *_words(server))
+    runs = {run.tags["nasbo.run"]: run for run in server.runs()}
+    assert runs.keys() == before.keys()
+    assert len(server.runs()) == len(before)
+    expected = reports(SweepFolder(folder).history, METRIC)
+    assert Counter(points(server.runs())) == Counter(expected.items())
+    below = {run.tags.get("mlflow.parentRunId") for run in runs.values()}
+    assert below == {None, runs["sweep"].id}
+
+
 def test_a_database_without_a_server(tmp_path: Path) -> None:
     folder = make_rung_folder(tmp_path / "s", 3, n=6)
     server = MlflowServer(tmp_path)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -66,3 +68,15 @@ def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
     result = CliRunner().invoke(cli, words)
     assert result.exit_code == 2
     assert "holds other files than this sweep's" in result.output
+
+
+def test_ctrl_c_ends_it_and_says_how_to_go_on(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path / "s", 2, "svm", budget=9, method="random")
+    words = ["--to", "tensorboard", "--tracking-uri", str(tmp_path / "shown"), "--follow"]
+    command = [sys.executable, "-m", "nasbo.cli", "track", str(folder), *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert "shown in" in process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.read() == "ended here; the same command goes on\n"
+    assert process.returncode == 130
