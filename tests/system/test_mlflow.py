@@ -17,7 +17,7 @@ from nasbo.search import Search
 from nasbo.storage.mirror import JOURNAL_FILE
 from nasbo.sweeps.folder import SweepFolder, create_folder
 from nasbo.sweeps.settings import Sweep
-from tests.chaos.audit import Witness, audit
+from tests.chaos.audit import N_STEPS, Witness, audit
 from tests.chaos.drivers import drive, uninterrupted
 from tests.events import reported, started
 from tests.rung_search import make_rung_folder
@@ -49,12 +49,12 @@ def server(tmp_path: Path) -> Iterator[MlflowServer]:
 class Scene:
     """A sweep, its driver, and a tracker that follows it."""
 
-    def __init__(self, folder: Path, server: MlflowServer) -> None:
+    def __init__(self, folder: Path, server: MlflowServer, rungs: tuple[int, ...] | None) -> None:
         self.folder, self.server, self.rng = folder, server, random.Random(0)
         sweep = Sweep(
             space="simulation", trainer="tests.chaos.trainer:train", method="random", slots=3,
             trials=N_TRIALS, cpus_per_trial=0.5, metric=METRIC, seed=0,
-            trainer_options={"step_s": 0.3},
+            trainer_options={"step_s": 0.3}, rungs=list(rungs or ()) or "off",
         )  # fmt: skip
         create_folder(folder, sweep)
         self.tracker = self.begin_tracker()
@@ -89,8 +89,11 @@ class Scene:
         self.faults["tracker"] += 1
 
 
-def test_every_trial_and_every_point_is_there_once(tmp_path: Path, server: MlflowServer) -> None:
-    scene = Scene(tmp_path / "sweep", server)
+@pytest.mark.parametrize("rungs", [None, (2, N_STEPS)], ids=["full", "rungs"])
+def test_every_trial_and_every_point_is_there_once(
+    tmp_path: Path, server: MlflowServer, rungs: tuple[int, ...] | None
+) -> None:
+    scene = Scene(tmp_path / "sweep", server, rungs)
     witness = Witness(scene.folder)
     for number in range(N_KILLS):
         if number == 4:
@@ -111,7 +114,7 @@ def test_every_trial_and_every_point_is_there_once(tmp_path: Path, server: Mlflo
     ended_at = time.monotonic()
     assert scene.tracker.wait(timeout=300) == 0, log_of(scene.folder).read_text()
     told = f"{dict(scene.faults)}, caught up {time.monotonic() - ended_at:.1f} s after the end"
-    found = audit(witness, N_TRIALS, uninterrupted(0, N_TRIALS, "random", None))
+    found = audit(witness, N_TRIALS, uninterrupted(0, N_TRIALS, "random", rungs))
     assert found.is_clean, found
     _check(scene.folder, server, told)
 
@@ -120,7 +123,7 @@ def _check(folder: Path, server: MlflowServer, told: str) -> None:
     """Compare the server's database with the journal."""
     history, runs = SweepFolder(folder).history, server.runs()
     kinds = Counter(run.tags["nasbo.kind"] for run in runs)
-    assert kinds == {"sweep": 1, "trial": N_TRIALS}
+    assert kinds == {"sweep": 1, "trial": len(history.trials)}
     keys = [run.tags["nasbo.run"] for run in runs]
     assert sorted(keys) == sorted({"sweep"} | {f"{t.id:05d}" for t in history.trials})
     expected, there = reports(history, METRIC), points(runs)
@@ -139,17 +142,18 @@ def _check(folder: Path, server: MlflowServer, told: str) -> None:
         if run is not parent:
             trial = history.trial(int(run.tags["nasbo.trial"]))
             assert run.tags["mlflow.parentRunId"] == parent.id
-            assert run.tags["nasbo.state"] == "finished"
+            assert run.tags["nasbo.state"] == trial.state
             assert {name: float(text) for name, text in run.params.items()} == trial.config
-            assert [row for row in run.rows if row[0] == "nasbo.value"] == [
-                ("nasbo.value", 1, trial.value)
-            ]
+            values = [] if trial.value is None else [("nasbo.value", 1, trial.value)]
+            assert [row for row in run.rows if row[0] == "nasbo.value"] == values
     best = history.best
     assert best is not None
     assert parent.tags["nasbo.best_trial"] == str(best.id)
     assert float(parent.tags["nasbo.best_value"]) == best.value
     curve = [row for row in parent.rows if row[0] == f"best/{METRIC}"]
-    assert [step for _, step, _ in sorted(curve, key=lambda row: row[1])] == [*range(1, 37)]
+    assert [step for _, step, _ in sorted(curve, key=lambda row: row[1])] == [
+        *range(1, history.state_counts()["finished"] + 1)
+    ]
 
 
 def _words(server: MlflowServer | LossyProxy, *words: str) -> tuple[str, ...]:
