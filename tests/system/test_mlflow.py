@@ -61,8 +61,13 @@ class Scene:
         self.faults: Counter[str] = Counter()
 
     def begin_tracker(self) -> subprocess.Popen[str]:
+        self.n_told = len(self.told())
         words = ("--to", "mlflow", "--tracking-uri", self.server.url, "--follow")
         return track(self.folder, *words, "--interval", "0.3")
+
+    def told(self) -> str:
+        log = log_of(self.folder)
+        return log.read_text() if log.exists() else ""
 
     def n_reports(self) -> int:
         events = read_events(self.folder / JOURNAL_FILE)
@@ -81,8 +86,14 @@ class Scene:
         self.faults["driver"] += 1
 
     def kill_tracker(self) -> None:
-        """In the middle of sending, as there is always something new."""
-        assert self.tracker.poll() is None, log_of(self.folder).read_text()
+        """At a random time after it has sent something; not if it has ended with the sweep."""
+        deadline = time.monotonic() + 20
+        while "shown in" not in self.told()[self.n_told :] and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(self.rng.uniform(0, 3))
+        if self.tracker.poll() is not None:
+            assert self.tracker.returncode == 0, self.told()
+            return
         self.tracker.kill()
         self.tracker.wait(timeout=60)
         self.tracker = self.begin_tracker()
@@ -94,6 +105,18 @@ def test_every_trial_and_every_point_is_there_once(
     tmp_path: Path, server: MlflowServer, rungs: tuple[int, ...] | None
 ) -> None:
     scene = Scene(tmp_path / "sweep", server, rungs)
+    try:
+        told, witness = _break(scene)
+    finally:
+        scene.tracker.kill()
+    found = audit(witness, N_TRIALS, uninterrupted(0, N_TRIALS, "random", rungs))
+    assert found.is_clean, found
+    _check(scene.folder, server, told)
+
+
+def _break(scene: Scene) -> tuple[str, Witness]:
+    """Kill drivers, trackers and the server until the sweep has ended; what was done."""
+    server = scene.server
     witness = Witness(scene.folder)
     for number in range(N_KILLS):
         if number == 4:
@@ -108,15 +131,13 @@ def test_every_trial_and_every_point_is_there_once(
             scene.kill_tracker()
     driver = drive(scene.folder)
     while driver.poll() is None:
-        time.sleep(scene.rng.uniform(4, 8))
         scene.kill_tracker()
-    assert driver.returncode == 0
+        time.sleep(0.2)
+    assert driver.returncode == 0, scene.folder.with_name("sweep.log").read_text()
     ended_at = time.monotonic()
     assert scene.tracker.wait(timeout=300) == 0, log_of(scene.folder).read_text()
     told = f"{dict(scene.faults)}, caught up {time.monotonic() - ended_at:.1f} s after the end"
-    found = audit(witness, N_TRIALS, uninterrupted(0, N_TRIALS, "random", rungs))
-    assert found.is_clean, found
-    _check(scene.folder, server, told)
+    return told, witness
 
 
 def _check(folder: Path, server: MlflowServer, told: str) -> None:
@@ -128,10 +149,11 @@ def _check(folder: Path, server: MlflowServer, told: str) -> None:
     assert sorted(keys) == sorted({"sweep"} | {f"{t.id:05d}" for t in history.trials})
     expected, there = reports(history, METRIC), points(runs)
     counts = Counter(spot for spot, _ in there)
-    missing, doubled = expected.keys() - counts.keys(), [s for s, n in counts.items() if n > 1]
+    missing, strange = expected.keys() - counts.keys(), counts.keys() - expected.keys()
+    doubled = [spot for spot, n in counts.items() if n > 1]
     print(
         f"{told}; {len(runs)} runs, {len(there)} points of {len(expected)}, {len(missing)} missing,"
-        f" {len(doubled)} doubled, {len(there) - len(counts & Counter(expected.keys()))} strange"
+        f" {len(doubled)} doubled, {len(strange)} strange"
     )
     assert not missing
     assert not doubled
