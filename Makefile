@@ -3,6 +3,7 @@ PYTHON ?= python3.11
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.ready
+PURELIB := "import sysconfig; print(sysconfig.get_paths()['purelib'])"
 FAST   := not slow and not gpu and not system
 
 export OMP_NUM_THREADS ?= 1
@@ -60,7 +61,7 @@ tracking: .venv-tracking/.ready
 
 .venv-tracking/.ready: $(STAMP)
 	test -x .venv-tracking/bin/python || $(PYTHON) -m venv .venv-tracking
-	$(BIN)/python -c "import sysconfig; print(sysconfig.get_paths()['purelib'])" > .venv-tracking/lib/python3.11/site-packages/base.pth
+	$(BIN)/python -c $(PURELIB) > "$$(.venv-tracking/bin/python -c $(PURELIB))/base.pth"
 	.venv-tracking/bin/pip install --disable-pip-version-check -q 'mlflow==3.17.2' 'wandb==0.31.0'
 	@touch $@
 

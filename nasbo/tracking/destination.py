@@ -26,7 +26,7 @@ class TrackingError(NasboError):
 
     Attributes:
         is_passing: whether it may be well later, with nothing done here.
-        n_sent: how many runs were brought up to date before.
+        n_sent: how many requests were carried out before.
     """
 
     exit_code = 3

@@ -74,7 +74,6 @@ class MlflowRuns:
                 if self._sent.get(run.key) is not run:
                     self._send(run)
                     self._sent[run.key] = run
-                    self._n_sent += 1
 
     def forget(self) -> None:
         """Look everything up again the next time."""
@@ -156,7 +155,12 @@ class MlflowRuns:
         made = self._client.create_run(
             self._experiment, start_time=_ms(run.start), tags=dict(tags), run_name=tags[RUN_NAME]
         )
+        self._n_sent += 1
         return _Known(made.info.run_id, tags=dict(tags), spots=set())
+
+    def _log(self, known: _Known, **what: Sequence[Any]) -> None:
+        self._client.log_batch(known.run_id, **what)
+        self._n_sent += 1
 
     def _tags(self, run: TrackedRun) -> dict[str, str]:
         assert self._known is not None
@@ -171,7 +175,7 @@ class MlflowRuns:
         params = {_name(name): _text(value) for name, value in run.params.items()}
         missing = [Param(name, text) for name, text in params.items() if name not in known.params]
         for some in _parts(missing, MAX_PARAMS):
-            self._client.log_batch(known.run_id, params=some)
+            self._log(known, params=some)
         known.params |= params.keys()
 
     def _send_points(self, known: _Known, run: TrackedRun) -> int:
@@ -182,7 +186,7 @@ class MlflowRuns:
             known.spots = {_spot(m) for m in metrics} if is_whole else self._read(known, metrics)
         missing = [metric for metric in metrics if _spot(metric) not in known.spots]
         for some in _parts(missing, MAX_METRICS):
-            self._client.log_batch(known.run_id, metrics=some)
+            self._log(known, metrics=some)
             known.spots |= {_spot(metric) for metric in some}
         return len(metrics)
 
@@ -196,7 +200,7 @@ class MlflowRuns:
         changed = {name: text for name, text in tags.items() if known.tags.get(name) != text}
         if changed:
             listed = [RunTag(name, text) for name, text in changed.items()]
-            self._client.log_batch(known.run_id, tags=listed)
+            self._log(known, tags=listed)
             known.tags |= changed
 
     def _send_status(self, known: _Known, run: TrackedRun) -> None:
