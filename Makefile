@@ -3,12 +3,14 @@ PYTHON ?= python3.11
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.ready
+PURELIB := "import sysconfig; print(sysconfig.get_paths()['purelib'])"
 FAST   := not slow and not gpu and not system
 
 export OMP_NUM_THREADS ?= 1
 export RAY_USAGE_STATS_ENABLED = 0
 
 .PHONY: setup demo test test-all test-system s3-server dehb chaos check lock clean help
+.PHONY: setup demo test test-all test-system s3-server tracking chaos check lock clean help
 
 help:
 	@echo "make setup     environment in $(VENV), pinned"
@@ -18,6 +20,7 @@ help:
 	@echo "make test-system  with Chromium and other programs of the system"
 	@echo "make s3-server a server that speaks S3, for the system tests"
 	@echo "make dehb      a peer of the benchmark, for the system tests"
+	@echo "make tracking  MLflow and Weights & Biases, for the system tests"
 	@echo "make chaos     kill drivers and nodes of running sweeps, count what was lost"
 	@echo "make check     lint and types"
 	@echo "make lock      renew requirements.lock from pyproject.toml"
@@ -45,6 +48,7 @@ test-all: setup
 
 # These fail, and say what to install, where a program is missing.
 test-system: setup s3-server dehb
+test-system: setup s3-server tracking
 	$(BIN)/python -m pytest -m system
 
 # Its packages contradict ours: an environment of its own.
@@ -60,6 +64,13 @@ dehb: .dehb/.ready
 
 .dehb/.ready: | setup
 	$(BIN)/pip install --disable-pip-version-check -q --no-deps --upgrade --target .dehb 'DEHB==0.1.2' 'loguru>=0.7'
+# Their pins contradict ours: an environment on top of ours.
+tracking: .venv-tracking/.ready
+
+.venv-tracking/.ready: $(STAMP)
+	test -x .venv-tracking/bin/python || $(PYTHON) -m venv .venv-tracking
+	$(BIN)/python -c $(PURELIB) > "$$(.venv-tracking/bin/python -c $(PURELIB))/base.pth"
+	.venv-tracking/bin/pip install --disable-pip-version-check -q 'mlflow==3.17.2' 'wandb==0.31.0'
 	@touch $@
 
 chaos: setup
@@ -76,3 +87,4 @@ lock: setup
 
 clean:
 	rm -rf $(VENV) .venv-s3 .dehb .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*
+	rm -rf $(VENV) .venv-s3 .venv-tracking .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*

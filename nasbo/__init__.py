@@ -13,6 +13,7 @@ from nasbo.methods import METHODS, make_method
 from nasbo.search import Search
 from nasbo.space import Config, Space, Subspace, load_space
 from nasbo.sweeps import load_sweep
+from nasbo.sweeps.callbacks import Callback
 
 __version__ = "0.1.0"
 
@@ -21,6 +22,7 @@ warnings.filterwarnings("ignore", r".torch\.jit\.script. is deprecated", FutureW
 
 __all__ = [
     "METHODS",
+    "Callback",
     "Config",
     "ConfigError",
     "History",

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from nasbo.commands import benches, data, launch, reports, spaces, sweeps
+from nasbo.commands import benches, data, launch, reports, spaces, sweeps, tracking
 from nasbo.errors import NasboError
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -44,7 +44,7 @@ def cli() -> None:
 COMMANDS = (
     spaces.space, data.data, sweeps.methods, sweeps.run, sweeps.resume, sweeps.status, sweeps.best,
     sweeps.why, sweeps.export, sweeps.finalize, launch.launch, launch.stop, launch.logs,
-    reports.report, reports.compare, reports.grafana,
+    reports.report, reports.compare, reports.grafana, tracking.track,
     benches.bench,
 )  # fmt: skip
 for command in COMMANDS:

@@ -242,8 +242,9 @@ def _check_trainer(held: SweepFolder) -> None:
 
 def _check_code(folder: Path, sweep: Sweep) -> None:
     check_outside(sweep.trainer, folder)
-    if ":" in sweep.method:
-        check_outside(sweep.method, folder)
+    for path in (sweep.method, *sweep.callbacks):
+        if ":" in path:
+            check_outside(path, folder)
 
 
 def show_best(held: SweepFolder, console: Console, trial: Trial | None = None) -> None:

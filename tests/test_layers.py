@@ -43,6 +43,7 @@ ROOMS: dict[str, set[str]] = {
     | PROBLEM_PACKAGES,
     "nasbo.start": {"rich"},
     "nasbo.finish": {"rich", "yaml"},
+    "nasbo.tracking": {"mlflow", "wandb", "torch"},
     "nasbo.launch": {"rich", "yaml"},
     "nasbo.commands": {"click", "rich", "numpy"},
     "nasbo.cli": {"click"},

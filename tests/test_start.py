@@ -175,6 +175,7 @@ def test_a_sweep_moves_between_a_cluster_and_this_machine(tmp_path: Path, runs: 
         "slots": 64, "cpus_per_trial": 8, "gpus_per_trial": 1, "resources": {"spot": 0.001},
         "time_limit_s": 3600, "report_timeout_s": 60.0, "max_failures": 5,
         "max_failures_in_a_row": 50, "keep_checkpoints": 9, "keep_paused": 5,
+        "callbacks": ["tests.tune.calling:Notes"],
     }  # fmt: skip
     assert set(cluster) == set(PLACEMENT)
     address = {"address": "10.0.0.7:6379"}
@@ -185,6 +186,7 @@ def test_a_sweep_moves_between_a_cluster_and_this_machine(tmp_path: Path, runs: 
         "slots": 2, "cpus_per_trial": 1, "gpus_per_trial": 0, "resources": {},
         "time_limit_s": None, "report_timeout_s": None, "max_failures": 2,
         "max_failures_in_a_row": 20, "keep_checkpoints": 3, "keep_paused": 64,
+        "callbacks": [],
     }  # fmt: skip
     assert here.address is None
     held = SweepFolder(folder).settings

@@ -37,6 +37,7 @@ class TensorboardLog:
         options: its options, which decide whether there are attention maps;
         seed: its seed.
         maps_every: rounds between attention maps; 0 for none.
+        target: where files go instead; the curves of trainers that write their own come, too.
     """
 
     def __init__(
@@ -47,10 +48,12 @@ class TensorboardLog:
         options: dict[str, Any] | None = None,
         seed: int = 0,
         maps_every: int = 5,
+        target: Path | None = None,
     ) -> None:
         if maps_every < 0:
             raise NasboError(f"maps_every >= 0 must hold, but got {maps_every}")
-        self.folder = folder / TENSORBOARD_FOLDER
+        self.folder = folder / TENSORBOARD_FOLDER if target is None else target
+        self._is_elsewhere = target is not None
         self.metric, self.maps_every = metric, maps_every
         self._search = (method, options, seed)
         self._are_maps_costly = (options or {}).get("preset") == "paper"
@@ -135,6 +138,8 @@ class TensorboardLog:
 
     def _has_own_files(self, run: Run) -> bool:
         """Whether the trainer wrote curves itself, where they are seen beside those from here."""
+        if self._is_elsewhere:
+            return False
         own = trial_folder(self._sweep_folder, run.number)
         return any(own.rglob("*tfevents*"))
 

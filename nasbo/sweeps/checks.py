@@ -23,6 +23,7 @@ from nasbo.shipped import check_own_name
 from nasbo.space import Space, load_space
 from nasbo.space.difference import first_difference
 from nasbo.storage.location import is_url
+from nasbo.sweeps.callbacks import callback_classes
 from nasbo.sweeps.folder import SweepFolder
 from nasbo.sweeps.forecast import SECONDS
 from nasbo.sweeps.past import read_past
@@ -68,6 +69,7 @@ def prepare(file: str, given: Mapping[str, Any], console: Console) -> tuple[Swee
     )
     space = load_space(sweep.space)
     check_options(sweep, trainer)
+    callback_classes(sweep)
     sweep = replace(sweep, rungs=_resolved_rungs(sweep, trainer, console))
     if not settings.get("mode"):
         _check_metric(sweep, trainer)

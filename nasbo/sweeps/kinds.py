@@ -104,6 +104,10 @@ _RUNGS = Rule(
     ),
 )
 _LIST = Rule("{name} must be a list, got {value!r}", lambda value: isinstance(value, list))
+_CLASSES = Rule(
+    "{name} must be a list of module:Class, got {value!r}",
+    lambda value: all(isinstance(one, str) and ":" in one for one in value),
+)
 _MAPPING = Rule("{name} must be a mapping, got {value!r}", lambda value: isinstance(value, dict))
 _KEYS = Rule("names of {name} must be text, got {value!r}", _has_text_keys)
 
@@ -128,6 +132,7 @@ _FEATURES = Rule(
 FEATURES = Kind((_FEATURES,), metavar="auto|none|A,B,C", parse=parse_names)
 RUNGS = Kind((_RUNGS,), metavar="auto|off|A,B,C", parse=parse_rungs)
 LIMITS = Kind((_LIST,), metavar="'NAME<=NUMBER'", parse=list, joins="items")
+CLASSES = Kind((_LIST, _CLASSES), metavar="MODULE:CLASS", parse=list, joins="items")
 MAPPING = Kind((_MAPPING,))
 OPTIONS = pairs(_MAPPING)
 KEYWORDS = pairs(_MAPPING, _KEYS)

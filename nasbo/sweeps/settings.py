@@ -124,6 +124,10 @@ class Sweep:
         "trained from the start. [default: {default}]", scope=Scope.RUN)
     time_limit_s: float | None = setting(
         None, kinds.DURATION, "Of this run, e.g. 90s, 30m, 12h.", takers=_ALL, scope=Scope.RUN)
+    callbacks: list[str] = setting(
+        list, kinds.CLASSES,
+        "module:Class, a nasbo.Callback that the driver calls with rounds, reports and endings; "
+        "added to the sweep file's.", flags=("--callback",), takers=_ALL, scope=Scope.RUN)
     stop_at: float | None = setting(
         None, kinds.NUMBER,
         "End when this value is reached; under noise, when it is expected of the best trial: a "

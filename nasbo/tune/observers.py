@@ -10,12 +10,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from nasbo.history import History, View
+from nasbo.sweeps.callbacks import Callbacks
 
 logger = logging.getLogger(__name__)
 PERIOD_S = 0.5
 MAX_SHARE = 0.1
 """Maximum share of the driver's time for observers: a long history takes longer to read."""
 Observer = Callable[[View, str], Any]
+PATIENCE_S = 60.0
+"""How long the end of a sweep waits for callbacks that are busy."""
 
 
 @dataclass(frozen=True)
@@ -84,3 +87,37 @@ class ObserverThread:
         if index not in self._failed:
             self._failed.add(index)
             logger.warning("an observer failed, the sweep goes on: %s", error, exc_info=True)
+
+
+class CallbackThread:
+    """Calls a sweep's callbacks from a thread of its own: what they wait for, nothing else does.
+
+    Args:
+        history: of the search.
+        callbacks: who is called.
+    """
+
+    def __init__(self, history: History, callbacks: Callbacks) -> None:
+        self._history, self._callbacks = history, callbacks
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._loop, name="callbacks", daemon=True)
+
+    def __enter__(self) -> None:
+        self._first = self._history.snapshot()
+        self._callbacks.mark(self._first)
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._end.set()
+        self._thread.join(PATIENCE_S)
+        if self._thread.is_alive():
+            logger.warning("callbacks are still busy %.0f s after the end: left alone", PATIENCE_S)
+
+    def _loop(self) -> None:
+        self._callbacks.start(self._first)
+        took = 0.0
+        while not self._end.wait(max(PERIOD_S, took / MAX_SHARE)):
+            begin = time.thread_time()
+            self._callbacks(self._history.snapshot())
+            took = time.thread_time() - begin
+        self._callbacks.stop(self._history.snapshot())

@@ -24,6 +24,7 @@ from nasbo.search import Search, StoppingRule
 from nasbo.search.stopping import TO_THE_END
 from nasbo.space import Space
 from nasbo.storage.mirror import location_of
+from nasbo.sweeps.callbacks import load_callbacks
 from nasbo.sweeps.job import job_metadata, sweep_name
 from nasbo.sweeps.past import read_past
 from nasbo.sweeps.settings import Sweep
@@ -32,7 +33,7 @@ from nasbo.tune.cluster import connect, is_shipped
 from nasbo.tune.controller import patient_tune
 from nasbo.tune.metrics import SweepMetrics
 from nasbo.tune.names import named_trainable
-from nasbo.tune.observers import Observers, ObserverThread
+from nasbo.tune.observers import CallbackThread, Observers, ObserverThread
 from nasbo.tune.sweep_search import SweepSearch
 from nasbo.tune.trial import TrialTask, run_trial
 
@@ -109,6 +110,7 @@ def run_sweep(
         JournalError: another process runs the sweep, or its journal is damaged.
     """
     trainer = load_trainer(sweep.trainer, sweep.working_folder or None)
+    callbacks = load_callbacks(sweep, folder)
     searcher = SweepSearch(sweep, space, folder, trainer, stopping)
     try:
         if n_trials is not None and n_trials != searcher.driver.schedule.budget:
@@ -122,10 +124,13 @@ def run_sweep(
             connect(sweep, metadata) as words,
             _terminate_as_interrupt(),
             _watched(searcher, sweep, folder, observers),
+            CallbackThread(searcher.search.history, callbacks),
         ):
             if words and observers.tell:
                 observers.tell(words)
             _fit(searcher, sweep, folder, trainer)
+        if observers.tell and (failures := callbacks.words()):
+            observers.tell(failures)
         return _outcome(searcher)
     except KeyboardInterrupt:
         return Outcome("interrupted", searcher.search.history, "it was interrupted")
