@@ -84,7 +84,9 @@ def space_sample(
 
 @space.command("convert")
 @click.argument("source", metavar="FILE")
-@click.option("--to", "target", required=True, type=click.Choice(["configspace", "optuna", "nasbo"]))
+@click.option(
+    "--to", "target", required=True, type=click.Choice(["configspace", "optuna", "nasbo"])
+)
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Default: printed.")
 @click.option("--strict", is_flag=True, help="Write nothing, and end with code 2, where the other "
               "format does not say all.")  # fmt: skip

@@ -57,13 +57,13 @@ def from_config_space(found: Any, source: str = "space") -> Grown:
     for condition in found.conditions:
         name = condition.child.name
         exists[name] = _both(exists[name], _alternatives(condition, parameters))
-    losses += [f"forbidden: {one}; such configs are in the space" for one in found.forbidden_clauses]
+    losses += [
+        f"forbidden: {one}; such configs are in the space" for one in found.forbidden_clauses
+    ]
     entries = [Entry(name, one, exists[name]) for name, one in parameters.items()]
     grown = grow(entries, source)
     renamed = [f"{name!r} is {new!r}" for name, new in inner.items() if name != new]
-    return replace(
-        grown, losses=(*losses, *grown.losses), notes=(*renamed, *grown.notes)
-    )
+    return replace(grown, losses=(*losses, *grown.losses), notes=(*renamed, *grown.notes))
 
 
 def _place(one: Any) -> float:

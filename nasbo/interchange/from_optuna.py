@@ -117,5 +117,3 @@ def load_objective(path: str) -> Objective:
         known = ", ".join(n for n, one in vars(found).items() if callable(one) and n[0] != "_")
         raise SpaceError(f"{path}: {module} has no function {name!r}; it has: {known or 'none'}")
     return function  # type: ignore[no-any-return]
-
-

@@ -65,7 +65,9 @@ class _Table:
     def explain(self, column: int) -> list[tuple[Condition, ...]]:
         """The alternatives under which a parameter exists."""
         everything = np.arange(len(self.codes))
-        earlier = [at for at in range(len(self.names)) if at != column and self._is_before(at, column)]
+        earlier = [
+            at for at in range(len(self.names)) if at != column and self._is_before(at, column)
+        ]
         return [
             tuple(Condition(self.names[at], levels) for at, levels in path.items())
             for path in self._paths(column, everything, earlier)
@@ -123,8 +125,12 @@ class _Table:
         parameter = self.parameters[at]
         if cut is None:  # levels of a choice, those that decide alike together
             kinds = [_kind(level, counts[level]) for level in range(len(values))]
-            groups = [[v for v, k in enumerate(kinds) if k == kind] for kind in dict.fromkeys(kinds)]
-            parts = [(frozenset(int(values[v]) for v in g), rows[np.isin(inverse, g)]) for g in groups]
+            groups = [
+                [v for v, k in enumerate(kinds) if k == kind] for kind in dict.fromkeys(kinds)
+            ]
+            parts = [
+                (frozenset(int(values[v]) for v in g), rows[np.isin(inverse, g)]) for g in groups
+            ]
             return _Split(at, parts)
         low, high = rows[inverse < cut], rows[inverse >= cut]
         if parameter.is_continuous or parameter.n_levels > MAX_LEVELS:

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from nasbo.errors import ConfigError, shorten
 from nasbo.space import Config, Parameter, Space, Value
@@ -88,7 +89,7 @@ class Translation:
         return config
 
 
-def within(parameter: Parameter, value: Value) -> Value:
+def within(parameter: Parameter, value: Any) -> Value:
     """A value of a range as the space itself would write it, also if it was rounded."""
     value = value.item() if hasattr(value, "item") else value
     if parameter.is_continuous and isinstance(value, float):
@@ -168,7 +169,9 @@ def united(alternatives: Sequence[tuple[Condition, ...]]) -> Alternatives:
     return tuple(found)
 
 
-def _union(one: tuple[Condition, ...], other: tuple[Condition, ...]) -> tuple[Condition, ...] | None:
+def _union(
+    one: tuple[Condition, ...], other: tuple[Condition, ...]
+) -> tuple[Condition, ...] | None:
     if [c.parent for c in one] != [c.parent for c in other]:
         return None
     differing = [at for at, (a, b) in enumerate(zip(one, other, strict=True)) if a != b]

@@ -96,5 +96,3 @@ def _braced(text: str) -> str:
 
 def _equals(value: object) -> str:
     return f"is {value}" if value is None or isinstance(value, bool) else f"== {value!r}"
-
-
