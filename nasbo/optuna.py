@@ -10,7 +10,7 @@ import numpy as np
 
 from nasbo.errors import NasboError
 from nasbo.interchange.define_by_run import SeenSpace
-from nasbo.interchange.replayed import events_of
+from nasbo.interchange.replayed import SOURCE, events_of
 from nasbo.methods.registry import check_method_options
 from nasbo.search import Search
 
@@ -127,6 +127,7 @@ class NasboSampler(BaseSampler):
         suggestions, _ = search.decide(1)
         if not suggestions:
             return seen.params_of(seen.space.sample(np.random.default_rng(seed)))
+        study._storage.set_trial_system_attr(trial._trial_id, SOURCE, suggestions[0].source)
         return seen.params_of(suggestions[0].config)
 
 

@@ -13,6 +13,9 @@ from nasbo.interchange.define_by_run import SeenSpace
 from nasbo.methods.base import DESIGN_PER_SUBSPACE
 from nasbo.space import Config
 
+SOURCE = "nasbo:source"
+"""System attribute of a trial that says where its config came from: probes are counted."""
+
 
 def events_of(
     trials: Sequence[Any], seen: SeenSpace, proposed: Mapping[int, Mapping[str, Any]]
@@ -34,8 +37,9 @@ def events_of(
     usable = [(trial, config) for trial, config in known if config is not None]
     for number, (trial, config) in enumerate(usable):
         subspace = seen.space.subspace_of(config).index
-        is_design = counts[subspace] < DESIGN_PER_SUBSPACE
-        source: Source = "design" if is_design else "model"
+        source: Source = "design" if counts[subspace] < DESIGN_PER_SUBSPACE else "model"
+        if trial.system_attrs.get(SOURCE) == "probe":
+            source = "probe"
         counts[subspace] += 1
         found += [
             ev.RoundOpened(round=number, size=1),

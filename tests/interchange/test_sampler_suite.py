@@ -25,7 +25,6 @@ class TestRandom(_Suite):
         return lambda: NasboSampler("random", seed=0)
 
 
-@pytest.mark.slow
 class TestAttnBO(_Suite):
     @pytest.fixture
     def sampler(self) -> Callable[[], BaseSampler]:
