@@ -8,7 +8,7 @@ FAST   := not slow and not gpu and not system
 export OMP_NUM_THREADS ?= 1
 export RAY_USAGE_STATS_ENABLED = 0
 
-.PHONY: setup demo test test-all test-system s3-server chaos check lock clean help
+.PHONY: setup demo test test-all test-system s3-server dashboard chaos check lock clean help
 
 help:
 	@echo "make setup     environment in $(VENV), pinned"
@@ -17,6 +17,7 @@ help:
 	@echo "make test-all  also the slow ones"
 	@echo "make test-system  with Chromium and other programs of the system"
 	@echo "make s3-server a server that speaks S3, for the system tests"
+	@echo "make dashboard optuna-dashboard, for the system tests"
 	@echo "make chaos     kill drivers and nodes of running sweeps, count what was lost"
 	@echo "make check     lint and types"
 	@echo "make lock      renew requirements.lock from pyproject.toml"
@@ -43,7 +44,7 @@ test-all: setup
 	$(BIN)/python -m pytest -m "not gpu and not system"
 
 # These fail, and say what to install, where a program is missing.
-test-system: setup s3-server
+test-system: setup s3-server dashboard
 	$(BIN)/python -m pytest -m system
 
 # Its packages contradict ours: an environment of its own.
@@ -52,6 +53,14 @@ s3-server: .venv-s3/.ready
 .venv-s3/.ready:
 	test -x .venv-s3/bin/python || $(PYTHON) -m venv .venv-s3
 	.venv-s3/bin/pip install --disable-pip-version-check -q 'moto[s3]==5.2.5' flask flask-cors
+	@touch $@
+
+# It brings packages that nasbo does not need.
+dashboard: .venv-dashboard/.ready
+
+.venv-dashboard/.ready:
+	test -x .venv-dashboard/bin/python || $(PYTHON) -m venv .venv-dashboard
+	.venv-dashboard/bin/pip install --disable-pip-version-check -q 'optuna-dashboard==0.21.0'
 	@touch $@
 
 chaos: setup
@@ -67,4 +76,4 @@ lock: setup
 	$(BIN)/pip-compile -q --extra bench --extra export --extra dev --strip-extras --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options --allow-unsafe -o requirements.lock pyproject.toml
 
 clean:
-	rm -rf $(VENV) .venv-s3 .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*
+	rm -rf $(VENV) .venv-s3 .venv-dashboard .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*
