@@ -10,7 +10,7 @@ import numpy as np
 
 from nasbo.errors import NasboError
 from nasbo.interchange.define_by_run import SeenSpace
-from nasbo.interchange.replayed import SOURCE, events_of
+from nasbo.interchange.replayed import SOURCE, Replay
 from nasbo.methods.registry import check_method_options
 from nasbo.search import Search
 
@@ -48,7 +48,7 @@ class NasboSampler(BaseSampler):
         self._seed = secrets.randbits(32) if seed is None else seed
         self._random = RandomSampler(self._seed % 2**32)
         self._study = ""
-        self._seen: SeenSpace | None = None
+        self._replay: Replay | None = None
         self._explained: set[int] = set()
         self._proposed: dict[int, dict[str, Any]] = {}
         self._lock = threading.RLock()
@@ -70,8 +70,8 @@ class NasboSampler(BaseSampler):
         """All parameters that trials have shown, with the widest of their ranges."""
         self._raise_error_if_multi_objective(study)
         with self._lock:
-            seen = self._look(study)
-        return {} if seen is None else seen.distributions
+            replay = self._look(study)
+        return {} if replay is None else replay.seen.distributions
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
@@ -81,8 +81,8 @@ class NasboSampler(BaseSampler):
         if not search_space:
             return {}
         with self._lock:
-            seen = self._look(study)
-            found = {} if seen is None else self._ask(study, trial, seen)
+            replay = self._look(study)
+            found = {} if replay is None else self._ask(study, trial, replay)
             self._proposed[trial.number] = found
         return {name: value for name, value in found.items() if name in search_space}
 
@@ -98,30 +98,32 @@ class NasboSampler(BaseSampler):
         with self._lock:
             return self._random.sample_independent(study, trial, param_name, param_distribution)
 
-    def _look(self, study: Study) -> SeenSpace | None:
+    def _look(self, study: Study) -> Replay | None:
         """The space of the study; inferred anew when a trial shows something new."""
         if study.study_name != self._study:
-            self._study, self._seen = study.study_name, None
+            self._study, self._replay = study.study_name, None
             self._explained, self._proposed = set(), {}
         trials = [one for one in study.get_trials(deepcopy=False) if _is_whole(one)]
         new = [one for one in trials if one.number not in self._explained]
-        if self._seen is None or not all(self._seen.explains(one) for one in new):
-            self._seen = SeenSpace.of(trials)
+        if self._replay is None or not all(map(self._replay.seen.explains, new)):
+            seen = SeenSpace.of(trials)
+            self._replay = None if seen is None else Replay(seen)
         self._explained.update(one.number for one in new)
-        return self._seen
+        return self._replay
 
-    def _ask(self, study: Study, trial: FrozenTrial, seen: SeenSpace) -> dict[str, Any]:
+    def _ask(self, study: Study, trial: FrozenTrial, replay: Replay) -> dict[str, Any]:
         """What the method chooses for a trial; a random one where every config has been tried."""
         others = [one for one in study.get_trials(deepcopy=False) if one.number != trial.number]
         running = {one.number for one in others if not one.state.is_finished()}
         self._proposed = {n: one for n, one in self._proposed.items() if n in running}
+        seen = replay.seen
         seed = _mixed(self._seed, trial.number)
         search = Search(
             seen.space,
             self._method,
             "max" if study.direction == StudyDirection.MAXIMIZE else "min",
             seed,
-            past=events_of(others, seen, self._proposed),
+            past=replay.events(others, self._proposed),
             **self._options,
         )
         suggestions, _ = search.decide(1)

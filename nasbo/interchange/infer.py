@@ -46,6 +46,27 @@ class _Split:
     parts: list[tuple[frozenset[int], Rows]]
 
 
+@dataclass(frozen=True)
+class _Test:
+    """A split that could be made.
+
+    Attributes:
+        rows: of the configs that have the parameter.
+        values: of the parameter, sorted; ``inverse`` has the place of each row's.
+        counts: of configs without and with the explained one by value, shape (n_values, 2).
+        cut: where values are cut in two; ``None`` where each is a part.
+        score: bits that are gained.
+    """
+
+    column: int
+    rows: Rows
+    values: NDArray[np.float64]
+    inverse: Rows
+    counts: NDArray[np.float64]
+    cut: int | None
+    score: float
+
+
 class _Table:
     """Configs as a matrix, shape (n_configs, n_parameters), with NaN where nothing exists."""
 
@@ -99,47 +120,47 @@ class _Table:
     def _best_split(
         self, exists: NDArray[np.bool_], rows: Rows, earlier: Sequence[int]
     ) -> _Split | None:
-        best, best_score = None, -math.inf
-        for at in earlier:
-            if not self.exists[rows, at].all():
-                continue
-            values, inverse = np.unique(self.codes[rows, at], return_inverse=True)
-            if len(values) < 2:
-                continue
-            counts = np.zeros((len(values), 2))
-            np.add.at(counts, (inverse, exists.astype(int)), 1)
-            score, cut = _score(counts, self.parameters[at].is_ordered)
-            if score > best_score:
-                best, best_score = (at, values, inverse, counts, cut), score
-        return None if best is None else self._split(rows, *best)
+        tests = [test for at in earlier if (test := self._test(at, exists, rows)) is not None]
+        best = max(tests, key=lambda test: test.score, default=None)
+        return None if best is None else self._split(best)
 
-    def _split(
-        self,
-        rows: Rows,
-        at: int,
-        values: NDArray[np.float64],
-        inverse: NDArray[np.intp],
-        counts: NDArray[np.float64],
-        cut: int | None,
-    ) -> _Split:
-        parameter = self.parameters[at]
-        if cut is None:  # levels of a choice, those that decide alike together
-            kinds = [_kind(level, counts[level]) for level in range(len(values))]
+    def _test(self, at: int, exists: NDArray[np.bool_], rows: Rows) -> _Test | None:
+        """What is gained by a split on a parameter; ``None`` where it decides nothing.
+
+        Configs without it must be without the explained one, too, and others must differ: else
+        it is not its value that decides.
+        """
+        has = self.exists[rows, at]
+        if exists[~has].any() or exists[has].all():
+            return None
+        values, inverse = np.unique(self.codes[rows[has], at], return_inverse=True)
+        if len(values) < 2:
+            return None
+        counts = np.zeros((len(values), 2))
+        np.add.at(counts, (inverse, exists[has].astype(int)), 1)
+        bits, cut = _gain(counts, self.parameters[at].is_ordered, n_without=int((~has).sum()))
+        return _Test(at, rows[has], values, inverse, counts, cut, bits)
+
+    def _split(self, test: _Test) -> _Split:
+        parameter, rows, values = self.parameters[test.column], test.rows, test.values
+        if test.cut is None:  # levels of a choice, those that decide alike together
+            kinds = [_kind(level, test.counts[level]) for level in range(len(values))]
             groups = [
                 [v for v, k in enumerate(kinds) if k == kind] for kind in dict.fromkeys(kinds)
             ]
             parts = [
-                (frozenset(int(values[v]) for v in g), rows[np.isin(inverse, g)]) for g in groups
+                (frozenset(int(values[v]) for v in group), rows[np.isin(test.inverse, group)])
+                for group in groups
             ]
-            return _Split(at, parts)
-        low, high = rows[inverse < cut], rows[inverse >= cut]
+            return _Split(test.column, parts)
+        low, high = rows[test.inverse < test.cut], rows[test.inverse >= test.cut]
         if parameter.is_continuous or parameter.n_levels > MAX_LEVELS:
-            return _Split(at, [(frozenset(), low), (frozenset(), high)])
+            return _Split(test.column, [(frozenset(), low), (frozenset(), high)])
         # Levels between those that were seen belong to the nearer one.
-        border = math.floor((values[cut - 1] + values[cut]) / 2)
-        every = range(parameter.n_levels)
+        border = math.floor((values[test.cut - 1] + values[test.cut]) / 2)
+        every = frozenset(range(parameter.n_levels))
         below = frozenset(level for level in every if level <= border)
-        return _Split(at, [(below, low), (frozenset(every) - below, high)])
+        return _Split(test.column, [(below, low), (every - below, high)])
 
 
 def _kind(level: int, counts: NDArray[np.float64]) -> tuple[str, int]:
@@ -148,22 +169,26 @@ def _kind(level: int, counts: NDArray[np.float64]) -> tuple[str, int]:
     return ("exists", 0) if counts[1] else ("absent", 0)
 
 
-def _score(counts: NDArray[np.float64], is_ordered: bool) -> tuple[float, int | None]:
+def _gain(
+    counts: NDArray[np.float64], is_ordered: bool, n_without: int
+) -> tuple[float, int | None]:
     """Bits that a split gains beyond chance, and where it cuts.
 
     Args:
-        counts: of configs without and with the parameter by value, shape (n_values, 2).
+        counts: of configs without and with the explained one by value, shape (n_values, 2).
         is_ordered: whether it is cut in two; else each value is a part.
+        n_without: configs that have neither of the two: a part of their own.
     """
-    n = counts.sum()
-    whole = _bits(counts.sum(0)[None])[0]
+    n = counts.sum() + n_without
+    whole = _bits(counts.sum(0)[None] + [n_without, 0])[0]
+    chance = 0.5 * math.log2(n + 1) * (n_without > 0)
     if not is_ordered:
-        chance = 0.5 * (len(counts) - 1) * math.log2(n + 1)
+        chance += 0.5 * (len(counts) - 1) * math.log2(n + 1)
         return float(whole - _bits(counts).sum() - chance), None
     below = counts.cumsum(0)[:-1]
     rest = _bits(below) + _bits(counts.sum(0) - below)
     cut = int(np.argmin(rest))
-    chance = 0.5 * math.log2(n + 1) + math.log2(len(counts))
+    chance += 0.5 * math.log2(n + 1) + math.log2(len(counts))
     return float(whole - rest[cut] - chance), cut + 1
 
 

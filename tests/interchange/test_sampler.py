@@ -16,7 +16,10 @@ import pytest
 
 from nasbo.errors import NasboError
 from nasbo.interchange.define_by_run import SeenSpace
+from nasbo.interchange.distributions import distribution_of
+from nasbo.interchange.listing import listing_of
 from nasbo.optuna import NasboSampler
+from nasbo.space import load_space
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 
@@ -119,6 +122,27 @@ def test_the_space_is_that_of_the_objective() -> None:
         assert seen.params_of(config) == pytest.approx(trial.params)
     assert seen.config_of({"C": 1.0, "kernel": "rbf"}) is None
     assert seen.config_of({"C": 1.0, "kernel": "linear", "gamma": 1.0}) is None
+
+
+@pytest.mark.parametrize(("n", "n_subspaces", "n_fitting"), [(20, None, 95), (200, 21_760, 100)])
+def test_rare_branches_are_inferred(n: int, n_subspaces: int | None, n_fitting: int) -> None:
+    """Three of four networks have seven blocks, one of a hundred has four."""
+    space = load_space("nas_cifar10_conditional")
+    entries, translation = listing_of(space)
+    distributions = {one.name: distribution_of(one.parameter) for one in entries}
+    rng = np.random.default_rng(0)
+    drawn = [translation.values(space.sample(rng)) for _ in range(n)]
+    trials = [
+        optuna.create_trial(
+            params=values, distributions={name: distributions[name] for name in values}, value=0.0
+        )
+        for values in drawn
+    ]
+    seen = SeenSpace.of(trials)
+    assert seen is not None
+    fitting = [seen.config_of(translation.values(space.sample(rng))) for _ in range(100)]
+    assert sum(config is not None for config in fitting) >= n_fitting
+    assert n_subspaces in (None, seen.space.n_subspaces)
 
 
 def test_ranges_steps_and_odd_choices() -> None:
