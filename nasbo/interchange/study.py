@@ -6,7 +6,7 @@ import json
 import os
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -92,7 +92,7 @@ def _new_study(optuna: Any, sweep: SweepFolder, lines: _Lines) -> Any:
     settings = sweep.settings
     study = optuna.create_study(
         storage=optuna.storages.JournalStorage(lines),
-        study_name=sweep.path.resolve().name,
+        study_name=_last_part(sweep.name),
         direction="maximize" if settings.mode == "max" else "minimize",
     )
     study.set_metric_names([sweep.metric])
@@ -101,15 +101,23 @@ def _new_study(optuna: Any, sweep: SweepFolder, lines: _Lines) -> Any:
     return study
 
 
+def _last_part(name: str) -> str:
+    """The last part of a folder's path or URL."""
+    return name.rstrip("/").rpartition("/")[2] if "://" in name else Path(name).resolve().name
+
+
 def _write(optuna: Any, lines: _Lines, path: Path) -> None:
     partial = path.with_name(f"{path.name}.partial")
     try:
-        partial.unlink(missing_ok=True)
+        partial.unlink(missing_ok=True)  # Optuna would write behind what is there
         backend = optuna.storages.journal.JournalFileBackend(str(partial))
         backend.append_logs([*lines.read_logs(0)])
         os.replace(partial, path)
     except OSError as error:
         raise SweepError(f"{path}: cannot be written: {error}") from error
+    finally:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)

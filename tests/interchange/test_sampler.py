@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections import Counter
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -181,6 +182,28 @@ def test_running_trials_that_have_suggested_little_count_too() -> None:
     places = np.array([first, second]).T
     apart = [np.abs(places[i] - places[j]).max() for i in range(3) for j in range(i)]
     assert min(apart) > 1e-6
+
+
+def test_workers_share_a_storage(tmp_path: Path) -> None:
+    backend = optuna.storages.journal.JournalFileBackend
+    path = str(tmp_path / "study.log")
+
+    def worker() -> optuna.Study:
+        return optuna.create_study(
+            storage=optuna.storages.JournalStorage(backend(path)),
+            study_name="shared",
+            load_if_exists=True,
+            sampler=NasboSampler(seed=0),
+        )
+
+    distributions = {"x": optuna.distributions.IntDistribution(0, 11)}
+    first, second = worker(), worker()
+    first.tell(first.ask(distributions), 0.0)
+    first.tell(first.ask(distributions), 1.0)
+    for _ in range(5):  # none of these is told
+        first.ask(distributions)
+        second.ask(distributions)
+    assert len({trial.params["x"] for trial in second.trials}) == len(second.trials) == 12
 
 
 def test_threads_share_a_study() -> None:

@@ -143,9 +143,11 @@ def test_it_is_written_as_a_whole(
         with pytest.raises(SweepError, match=r"study.log: cannot be written: .*No space left"):
             write_study(SweepFolder(folder), path)
     assert path.read_bytes() == before
+    assert [one.name for one in tmp_path.iterdir()] == ["study.log"]
     write_study(SweepFolder(folder), path)
     assert len(_read(path).trials) == 20
-    assert [one.name for one in tmp_path.iterdir()] == ["study.log"]
+    with pytest.raises(SweepError, match=r"none/study.log: cannot be written"):
+        write_study(SweepFolder(folder), tmp_path / "none" / "study.log")
 
 
 def test_files_of_others_stay(folder: Path, tmp_path: Path) -> None:
