@@ -11,6 +11,7 @@ export RAY_USAGE_STATS_ENABLED = 0
 
 .PHONY: setup demo test test-all test-system s3-server dehb chaos check lock clean help
 .PHONY: setup demo test test-all test-system s3-server tracking chaos check lock clean help
+.PHONY: setup demo test test-all test-system s3-server dashboard chaos check lock clean help
 
 help:
 	@echo "make setup     environment in $(VENV), pinned"
@@ -21,6 +22,7 @@ help:
 	@echo "make s3-server a server that speaks S3, for the system tests"
 	@echo "make dehb      a peer of the benchmark, for the system tests"
 	@echo "make tracking  MLflow and Weights & Biases, for the system tests"
+	@echo "make dashboard optuna-dashboard, for the system tests"
 	@echo "make chaos     kill drivers and nodes of running sweeps, count what was lost"
 	@echo "make check     lint and types"
 	@echo "make lock      renew requirements.lock from pyproject.toml"
@@ -49,6 +51,7 @@ test-all: setup
 # These fail, and say what to install, where a program is missing.
 test-system: setup s3-server dehb
 test-system: setup s3-server tracking
+test-system: setup s3-server dashboard
 	$(BIN)/python -m pytest -m system
 
 # Its packages contradict ours: an environment of its own.
@@ -71,6 +74,12 @@ tracking: .venv-tracking/.ready
 	test -x .venv-tracking/bin/python || $(PYTHON) -m venv .venv-tracking
 	$(BIN)/python -c $(PURELIB) > "$$(.venv-tracking/bin/python -c $(PURELIB))/base.pth"
 	.venv-tracking/bin/pip install --disable-pip-version-check -q 'mlflow==3.17.2' 'wandb==0.31.0'
+# It brings packages that nasbo does not need.
+dashboard: .venv-dashboard/.ready
+
+.venv-dashboard/.ready:
+	test -x .venv-dashboard/bin/python || $(PYTHON) -m venv .venv-dashboard
+	.venv-dashboard/bin/pip install --disable-pip-version-check -q 'optuna-dashboard==0.21.0'
 	@touch $@
 
 chaos: setup
@@ -88,3 +97,4 @@ lock: setup
 clean:
 	rm -rf $(VENV) .venv-s3 .dehb .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*
 	rm -rf $(VENV) .venv-s3 .venv-tracking .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*
+	rm -rf $(VENV) .venv-s3 .venv-dashboard .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*

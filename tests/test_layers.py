@@ -36,6 +36,8 @@ ROOMS: dict[str, set[str]] = {
     "nasbo.trainer": set(),
     "nasbo.resources": {"torch"},
     "nasbo.sweeps": {"numpy", "pandas", "rich"},
+    "nasbo.interchange": {"numpy"},
+    "nasbo.optuna": {"numpy", "optuna"},
     "nasbo.tune": {"ray"},
     "nasbo.report": {"matplotlib", "numpy", "rich", "scipy", "torch"},
     "nasbo.bench": {"numpy", "pandas", "matplotlib", "optuna", "sklearn", "yaml"}

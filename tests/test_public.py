@@ -10,7 +10,7 @@ import pytest
 import nasbo
 
 ROOMS = ["history", "search", "sweeps", "tune", "bench", "report", "storage", "launch", "finish"]
-ROOMS += ["commands", "testing"]
+ROOMS += ["commands", "interchange", "testing"]
 PACKAGES = ["nasbo", *(f"nasbo.{name}" for name in ROOMS), "trainers"]
 MAX_NAMES = 150
 

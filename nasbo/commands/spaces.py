@@ -1,8 +1,9 @@
-"""Words about search spaces: show, check, sample."""
+"""Words about search spaces: show, check, sample, convert."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import click
@@ -81,3 +82,47 @@ def space_sample(
     configs = [loaded.sample(rng) for _ in range(n or 1)]
     lines = [json.dumps(configs)] if as_json else [json.dumps(config) for config in configs]
     click.echo("\n".join(lines))
+
+
+@space.command("convert")
+@click.argument("source", metavar="FILE")
+@click.option(
+    "--to", "target", required=True, type=click.Choice(["configspace", "optuna", "nasbo"])
+)
+@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Default: printed.")
+@click.option("--strict", is_flag=True, help="Write nothing, and end with code 2, where the other "
+              "format does not say all.")  # fmt: skip
+def space_convert(source: str, target: str, out: Path | None, strict: bool) -> None:
+    """Write a space in the format of another package, or read one of theirs.
+
+    \b
+    FILE      a space file or a shipped name; a .json file of ConfigSpace; or module:function, an
+              objective of Optuna: it is run with random values until nothing new appears
+    --to      configspace  JSON, for ConfigurationSpace.from_json
+              optuna       a Python module with suggest(trial), which gives a config
+              nasbo        a space file
+
+    What the other format cannot say is named, parameter by parameter, on the standard error.
+
+    \b
+    nasbo space convert svm --to configspace --out svm.json
+    nasbo space convert my_study:objective --to nasbo --out my_space.yaml
+    """
+    from nasbo.errors import SpaceError
+    from nasbo.interchange import convert_space
+
+    found = convert_space(source, target)  # type: ignore[arg-type]  # click has checked it
+    for note in found.notes:
+        click.echo(f"note: {note}", err=True)
+    for loss in found.losses:
+        click.echo(f"lost: {loss}", err=True)
+    if strict and found.losses:
+        raise SpaceError(f"{source}: {len(found.losses)} things would be lost: nothing is written")
+    if out is None:
+        click.echo(found.text, nl=False)
+        return
+    try:
+        out.write_text(found.text, encoding="utf-8")
+    except OSError as error:
+        raise SpaceError(f"{out}: cannot be written: {error}") from error
+    click.echo(out)

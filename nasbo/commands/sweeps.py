@@ -318,7 +318,11 @@ def _explain(sweep: SweepFolder, number: int) -> None:
 @click.option("--csv", "as_csv", is_flag=True, help="As CSV, which is the default; lists as JSON.")
 @click.option("--json", "as_json", is_flag=True, help="As a JSON list; lists stay lists.")
 @click.option("--measurements", is_flag=True, help="A row per report instead of one per trial.")
-def export(folder: Path, as_csv: bool, as_json: bool, measurements: bool) -> None:
+@click.option("--optuna", "study", type=click.Path(path_type=Path), metavar="FILE",
+              help="Write it as a study of Optuna instead, for optuna-dashboard FILE.")  # fmt: skip
+def export(
+    folder: Path, as_csv: bool, as_json: bool, measurements: bool, study: Path | None
+) -> None:
     """Print a row per trial, or per report with --measurements.
 
     \b
@@ -334,6 +338,14 @@ def export(folder: Path, as_csv: bool, as_json: bool, measurements: bool) -> Non
 
     if as_csv and as_json:
         raise click.UsageError("--csv or --json, not both")
+    if study is not None:
+        if as_csv or as_json or measurements:
+            raise click.UsageError("--optuna FILE is an export by itself")
+        from nasbo.interchange.study import write_study
+
+        n_trials = write_study(SweepFolder(folder), study)
+        click.echo(f"{study}: {n_trials} trials; optuna-dashboard {study} shows them")
+        return
     history = SweepFolder(folder).history
     rows = measurement_rows(history) if measurements else trial_rows(history)
     if as_json:

@@ -37,6 +37,12 @@ def read_yaml(text: str) -> Any:
     return yaml.load(text, Loader=PlainLoader)
 
 
-def write_yaml(value: Any) -> str:
-    """A text that ``read_yaml`` turns into the same value."""
-    return yaml.dump(value, Dumper=_PlainDumper, sort_keys=False)
+def write_yaml(value: Any, is_compact: bool = False) -> str:
+    """A text that ``read_yaml`` turns into the same value.
+
+    Args:
+        value: plain.
+        is_compact: lists of single values on one line.
+    """
+    style = None if is_compact else False
+    return yaml.dump(value, Dumper=_PlainDumper, sort_keys=False, default_flow_style=style)
