@@ -1,4 +1,4 @@
-"""Shapes in pixels come in; a drawing that can become SVG or PNG goes out.
+"""Drawings of shapes in pixels, which can become SVG or PNG.
 
 Figures are written once, as shapes with named colours: the page resolves the names for light and
 dark, a PNG for paper.
@@ -7,7 +7,7 @@ dark, a PNG for paper.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 Anchor = Literal["start", "middle", "end"]
@@ -79,6 +79,15 @@ class Box:
 
 
 @dataclass(frozen=True)
+class Area:
+    """A filled polygon."""
+
+    points: Sequence[tuple[float, float]]
+    color: str = "c1"
+    opacity: float = 1.0
+
+
+@dataclass(frozen=True)
 class Dot:
     """A filled circle with a thin ring of the background, so that neighbours stay apart."""
 
@@ -117,7 +126,7 @@ class Heat:
     labels: Sequence[str] = ()
 
 
-Shape = Line | Box | Dot | Words | Heat
+Shape = Line | Box | Area | Dot | Words | Heat
 
 
 @dataclass
@@ -133,6 +142,24 @@ class Drawing:
 
     def extend(self, shapes: Iterable[Shape]) -> None:
         self.shapes += shapes
+
+
+def beside(drawings: Sequence[Drawing], n_columns: int = 3) -> Drawing:
+    """Drawings of one size as one, in rows of ``n_columns``."""
+    width, height = drawings[0].width, max(one.height for one in drawings)
+    n_rows = -(-len(drawings) // n_columns)
+    whole = Drawing(width * min(n_columns, len(drawings)), height * n_rows)
+    for at, one in enumerate(drawings):
+        row, column = divmod(at, n_columns)
+        whole.extend(moved(shape, width * column, height * row) for shape in one.shapes)
+    return whole
+
+
+def moved(shape: Shape, right: float, down: float) -> Shape:
+    """The shape at another place."""
+    if isinstance(shape, Line | Area):
+        return replace(shape, points=[(x + right, y + down) for x, y in shape.points])
+    return replace(shape, x=shape.x + right, y=shape.y + down)
 
 
 def legend(entries: Sequence[tuple[str, str]], x: float, y: float, room: float) -> list[Shape]:
