@@ -101,6 +101,15 @@ class Browser:
         """Move the mouse to a place of the window."""
         self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
 
+    def press(self, key: str) -> None:
+        """Press a key and let it go: ``Tab``, ``Enter``, ``Escape``, or a letter."""
+        text = {"Enter": "\r"}.get(key, key if len(key) == 1 else "")
+        code = {"Tab": 9, "Enter": 13, "Escape": 27}.get(key, 0)
+        keys = {"key": key, "code": key, "windowsVirtualKeyCode": code}
+        down = {"type": "keyDown", "text": text} if text else {"type": "rawKeyDown"}
+        self.call("Input.dispatchKeyEvent", **keys, **down)
+        self.call("Input.dispatchKeyEvent", type="keyUp", **keys)
+
     def screenshot(self, path: Path) -> None:
         """The whole page as PNG."""
         answer = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True)
