@@ -27,6 +27,7 @@ pytestmark = pytest.mark.system
 N_TRIALS, N_REPORTS = 10_000, 20
 MAX_BYTES = 6_000_000
 MAX_S = 1.0
+"""To open, and to filter, in CPU seconds of the page."""
 WIDTHS = (360, 1_000, 1_600)
 OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 COUNT = "document.querySelector('#trials output')?.textContent ?? ''"
@@ -59,19 +60,18 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _set(browser: Browser, selector: str, value: str) -> float:
-    """Type or choose in a filter; the seconds until the page is laid out again."""
-    taken: float = browser.evaluate(
+    """Type or choose in a filter; the CPU seconds until the page is painted again."""
+    before = browser.busy_s()
+    browser.evaluate(
         f"""(() => {{
           const control = document.querySelector({json.dumps("#trials " + selector)});
-          const start = performance.now();
           control.value = {json.dumps(value)};
           control.dispatchEvent(new Event('input', {{bubbles: true}}));
           control.dispatchEvent(new Event('change', {{bubbles: true}}));
-          document.body.getBoundingClientRect();
-          return (performance.now() - start) / 1000;
         }})()"""
     )
-    return taken
+    browser.call("Page.captureScreenshot", format="png")  # needs a frame
+    return browser.busy_s() - before
 
 
 def _open_anew(browser: Browser, url: str, **how: Any) -> None:
@@ -82,12 +82,9 @@ def _open_anew(browser: Browser, url: str, **how: Any) -> None:
 
 def test_a_large_sweep_is_small_and_quick(browser: Browser, large: Path) -> None:
     assert large.stat().st_size <= MAX_BYTES
-    loads = []
-    for _ in range(3):
-        _open_anew(browser, large.as_uri())
-        loads.append(browser.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd"))
-        assert browser.problems == []
-    assert min(loads) / 1000 < MAX_S
+    _open_anew(browser, large.as_uri())
+    assert 0.05 < browser.busy_s() < MAX_S
+    assert browser.problems == []
     assert browser.evaluate(COUNT) == f"{N_TRIALS} of {N_TRIALS} trials"
     for selector, value in (
         ("select", "nums_block=5"),
@@ -95,7 +92,7 @@ def test_a_large_sweep_is_small_and_quick(browser: Browser, large: Path) -> None
         ("input[type=search]", "0.12"),
         ("input[type=number]", "0.78"),
     ):
-        assert _set(browser, selector, value) < MAX_S, value
+        assert 0.0 < _set(browser, selector, value) < MAX_S, value
     browser.evaluate("document.querySelector('#trials .check input').click()")
     assert _set(browser, "select", "nums_block=6") < MAX_S
     assert browser.evaluate("document.querySelectorAll('svg .off').length") > 1_000
