@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from nasbo.history import Trial
-from nasbo.space import Value
+from nasbo.space import Coordinate, Value
 
 MAX_MAPS = 4
 """Maximum number of attention maps."""
@@ -34,6 +34,24 @@ class AttentionMap:
 
 
 @dataclass(frozen=True)
+class Slice:
+    """A model's posterior along one parameter, all others as in the config of a trial.
+
+    Attributes:
+        coordinate: the parameter.
+        trial: the best one that has it.
+        values: of the parameter, in the order of its range.
+        predictions: median of the noise-free value at each, and the ends of its interval of one
+            standard deviation, the smaller one first.
+    """
+
+    coordinate: Coordinate
+    trial: Trial
+    values: tuple[Value, ...]
+    predictions: tuple[tuple[float, float, float], ...]
+
+
+@dataclass(frozen=True)
 class Explanation:
     """What a method's model has learned from a history.
 
@@ -44,12 +62,16 @@ class Explanation:
             has no noise of its own.
         lengthscales: by parameter, in the unit cube, where two different choices are at distance 1:
             the score changes fast along short ones.
+        slices: one per parameter, those of the best config first.
+        n_results: how many results the model was fitted on.
     """
 
     reason: str = ""
     maps: Sequence[AttentionMap] = ()
     noise_sd: float | None = None
     lengthscales: Mapping[str, float] = field(default_factory=dict)
+    slices: Sequence[Slice] = ()
+    n_results: int = 0
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from nasbo.history.data import Data
 from nasbo.methods.base import Method, Suggestion, Task
 from nasbo.methods.estimates import estimate_tried, told_first
 from nasbo.methods.explanation import AttentionMap, Explanation, Why, thin
+from nasbo.methods.slices import slices_through
 from nasbo.methods.why import explain_trial, noise_sd
 from nasbo.surrogates.base import Surrogate
 
@@ -69,14 +70,17 @@ class SurrogateMethod(Method):
         """What the surrogate learns from the best results and a thinned part of the others."""
         if len(history.rows()) < 2 or history.best is None:
             return Explanation("fewer than two results so far")
+        rows = thin(history.rows(), self.max_explained_rows)
         try:
-            surrogate = self.fit_to_explain(thin(history.rows(), self.max_explained_rows))
+            surrogate = self.fit_to_explain(rows)
         except ArithmeticError as error:
             return Explanation(f"the surrogate could not be trained: {error}")
+        slices = slices_through(surrogate, history, [trial for trial, _ in rows])
         maps, reason = (
             self.attention_maps(surrogate, history) if self.has_attention else ([], NO_ATTENTION)
         )
-        return Explanation(reason, maps, noise_sd(surrogate), surrogate.lengthscales())
+        lengths, noise = surrogate.lengthscales(), noise_sd(surrogate)
+        return Explanation(reason, maps, noise, lengths, slices, len(rows))
 
     def why(self, history: View, trial: Trial) -> Why:
         """What the surrogate predicts for a trial, fitted once on all other results."""

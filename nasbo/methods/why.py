@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,8 +13,8 @@ from nasbo.gp.transform import Scale
 from nasbo.history import Trial, View
 from nasbo.history.data import Data
 from nasbo.methods.explanation import Effect, Neighbour, Why
-from nasbo.space import Config, Coordinate, Parameter, Value
-from nasbo.space.walk import Key
+from nasbo.methods.typical import Seen
+from nasbo.space import Config, Coordinate, Value
 from nasbo.surrogates.base import ExactGP, Surrogate, as_batches, batches_of
 
 N_NEAREST = 5
@@ -118,44 +117,13 @@ def _differences(history: View, trial: Trial, other: Trial) -> dict[str, tuple[V
 
 
 def _typical_changes(
-    history: View, trial: Trial, others: Sequence[Trial]
+    history: View, trial: Trial, others: list[Trial]
 ) -> list[tuple[Coordinate, Value, Config]]:
     """Each parameter that is not at its typical value, that value, and the config with it."""
-    own = {(one.name, one.index): one for one in history.subspace(trial).coordinates}
-    seen: dict[Key, list[tuple[Parameter, Value]]] = {}
-    for other in others:
-        for coordinate in history.subspace(other).coordinates:
-            known = coordinate.parameter, coordinate.value_in(other.config)
-            seen.setdefault((coordinate.name, coordinate.index), []).append(known)
-
-    def changed(target: Coordinate, value: Value) -> Config:
-        def decide(parameter: Parameter, key: Key) -> Value:
-            place = parameter.name, key[1]
-            if place == (target.name, target.index):
-                return value
-            if place in own and own[place].parameter == parameter:
-                return own[place].value_in(trial.config)
-            return _typical(parameter, seen.get(place, ()))
-
-        return history.space.build_config(decide)
-
-    typical = [(one, _typical(one.parameter, seen.get(at, ()))) for at, one in own.items()]
+    seen = Seen.of_trials(history, others)
+    typical = [(one, seen.typical(one)) for one in history.subspace(trial).coordinates]
     return [
-        (one, value, changed(one, value))
+        (one, value, seen.changed(trial, one, value))
         for one, value in typical
         if value != one.value_in(trial.config)
     ]
-
-
-def _typical(parameter: Parameter, seen: Sequence[tuple[Parameter, Value]]) -> Value:
-    """The most frequent choice or the lower median; the middle of a range that nobody has seen.
-
-    Parameters of one name in different branches can have different ranges: those do not count.
-    """
-    values = [value for known, value in seen if known == parameter]
-    if not values:
-        return parameter.from_unit(0.5)
-    if parameter.is_ordered:
-        return sorted(values, key=parameter.to_unit)[(len(values) - 1) // 2]
-    ((level, _),) = Counter(map(parameter.level_of, values)).most_common(1)
-    return parameter.value_at(level)

@@ -7,7 +7,7 @@ dark mode, a PNG for paper.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 Anchor = Literal["start", "middle", "end"]
@@ -82,6 +82,15 @@ class Box:
 
 
 @dataclass(frozen=True)
+class Area:
+    """A filled polygon."""
+
+    points: Sequence[tuple[float, float]]
+    color: str = "c1"
+    opacity: float = 1.0
+
+
+@dataclass(frozen=True)
 class Dot:
     """A filled circle with a thin outline in the background colour, which separates neighbours."""
 
@@ -122,7 +131,7 @@ class Heat:
     labels: Sequence[str] = ()
 
 
-Shape = Line | Box | Dot | Words | Heat
+Shape = Line | Box | Area | Dot | Words | Heat
 
 
 @dataclass
@@ -138,6 +147,24 @@ class Drawing:
 
     def extend(self, shapes: Iterable[Shape]) -> None:
         self.shapes += shapes
+
+
+def beside(drawings: Sequence[Drawing], n_columns: int = 3) -> Drawing:
+    """Drawings of one size as one, in rows of ``n_columns``."""
+    width, height = drawings[0].width, max(one.height for one in drawings)
+    n_rows = -(-len(drawings) // n_columns)
+    whole = Drawing(width * min(n_columns, len(drawings)), height * n_rows)
+    for at, one in enumerate(drawings):
+        row, column = divmod(at, n_columns)
+        whole.extend(moved(shape, width * column, height * row) for shape in one.shapes)
+    return whole
+
+
+def moved(shape: Shape, right: float, down: float) -> Shape:
+    """The shape at another place."""
+    if isinstance(shape, Line | Area):
+        return replace(shape, points=[(x + right, y + down) for x, y in shape.points])
+    return replace(shape, x=shape.x + right, y=shape.y + down)
 
 
 def legend(entries: Sequence[tuple[str, str]], x: float, y: float, room: float) -> list[Shape]:

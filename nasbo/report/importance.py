@@ -17,7 +17,7 @@ over trials gives a confidence interval for each share.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +59,7 @@ class Importance:
         explained: part of the variance of the ranks that the model predicts for left-out trials;
             at most 1, and not above 0 where it has learned nothing.
         n_trials: how many trials it was fitted on.
+        leads: part of the resamples in which each parameter's share is the largest, by name.
         doubt: why the shares mean nothing; empty where they do.
     """
 
@@ -66,6 +67,7 @@ class Importance:
     intervals: dict[str, tuple[float, float]]
     explained: float
     n_trials: int
+    leads: dict[str, float] = field(default_factory=dict)
     doubt: str = ""
 
     def by_name(self) -> dict[str, float]:
@@ -104,6 +106,7 @@ def measure_importance(history: View) -> Importance | None:
         _intervals(labels, shares),
         float(explained[0]),
         len(rows),
+        _leads(labels, shares[:, 1:]),
     )
     p_value = float(np.mean(explained >= explained[0]))
     return replace(found, doubt=_doubt(found, p_value))
@@ -138,14 +141,25 @@ def _intervals(labels: Sequence[str], shares: Array) -> dict[str, tuple[float, f
         labels: of the n coordinates.
         shares: of all trials and of each resample, shape (n, 1 + n_resamples).
     """
-    names = np.array([name_of(label) for label in labels])
     tails = ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2)
     found: dict[str, tuple[float, float]] = {}
-    for name in dict.fromkeys(names.tolist()):
-        whole, *resampled = shares[names == name].sum(axis=0)
+    for name, (whole, *resampled) in _by_name(labels, shares).items():
         low, high = np.quantile(resampled, tails)
         found[name] = float(min(low, whole)), float(max(high, whole))
     return found
+
+
+def _leads(labels: Sequence[str], resampled: Array) -> dict[str, float]:
+    """How often each parameter has the largest share, the shares of shape (n, n_resamples)."""
+    totals = _by_name(labels, resampled)
+    first = np.stack([*totals.values()]).argmax(axis=0)
+    return {name: float(np.mean(first == at)) for at, name in enumerate(totals)}
+
+
+def _by_name(labels: Sequence[str], shares: Array) -> dict[str, Array]:
+    """Shares of coordinates, shape (n, m), summed up by parameter, shape (m,) each."""
+    names = np.array([name_of(label) for label in labels])
+    return {name: shares[names == name].sum(axis=0) for name in dict.fromkeys(names.tolist())}
 
 
 def _doubt(found: Importance, p_value: float) -> str:

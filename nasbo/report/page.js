@@ -1,5 +1,5 @@
-"use strict";
-(() => {
+// What the pointer tells, and the page of a server that draws itself anew.
+{
   const hint = document.getElementById("hint");
   let lit = [];
 
@@ -47,8 +47,19 @@
     return value === undefined ? "" : `${labels[row]}\nattends to ${labels[column]}: ${value}`;
   }
 
+  // Marks of trials say only what the data of the page does not.
+  function hintOf(shape, event) {
+    const { label, key, values } = shape.dataset;
+    if (values) return cell(shape, event);
+    const row = rowOfKey(key);
+    const isMore = !label || label.startsWith("\n");
+    return (isMore && row !== undefined ? wordsOf(row) : "") + (label || "");
+  }
+
   document.addEventListener("mousemove", (event) => {
-    const shape = event.target.closest && event.target.closest("[data-label], .heat");
+    const near = nearestCurve(event);
+    const found = event.target.closest && event.target.closest("[data-label], [data-key], .heat");
+    const shape = near ? near.shape : found;
     if (!shape) {
       hide();
       return;
@@ -57,10 +68,20 @@
       hide();
       light(shape);
     }
-    const text = shape.dataset.label || (shape.dataset.values && cell(shape, event));
+    const text = near ? near.text : hintOf(shape, event);
     if (text) show(text, event);
   });
   document.addEventListener("mouseleave", hide);
+
+  // What can be scrolled sideways can be reached by keyboard.
+  function reachScrolling() {
+    document.querySelectorAll(".scroll").forEach((box) => {
+      if (box.scrollWidth > box.clientWidth + 1) box.setAttribute("tabindex", "0");
+      else box.removeAttribute("tabindex");
+    });
+  }
+  addEventListener("resize", reachScrolling);
+  requestAnimationFrame(reachScrolling);
 
   // A served page looks whether the sweep has gone on, and draws itself anew if so.
   const version = document.body.dataset.version;
@@ -74,4 +95,4 @@
       }
     }, 2000);
   }
-})();
+}

@@ -15,6 +15,9 @@ from nasbo.report.svg import color_rules, to_svg
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
 MAX_WHY = 300
+STYLES = ("page.css", "trials.css")
+SCRIPTS = ("trials.js", "table.js", "curves.js", "drawer.js", "page.js")
+"""In this order inside one function: the later ones use the earlier ones."""
 POLICY = (
     "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
     "connect-src 'self'"
@@ -67,8 +70,9 @@ def attempt(draw: Callable[[T], Figure], what: T) -> Figure | str:
 def to_html(page: Page, live_version: str = "") -> str:
     """The page as HTML; with ``live_version`` it polls its server for a newer version."""
     room = files("nasbo.report")
-    style = color_rules() + room.joinpath("page.css").read_text(encoding="utf-8")
-    script = room.joinpath("page.js").read_text(encoding="utf-8")
+    style = color_rules() + "".join(room.joinpath(n).read_text(encoding="utf-8") for n in STYLES)
+    scripts = (room.joinpath(name).read_text(encoding="utf-8") for name in SCRIPTS)
+    script = f'"use strict";(() => {{\n{"".join(scripts)}}})();'
     live = f' data-version="{escape(live_version)}"' if live_version else ""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -99,6 +103,9 @@ def _figure(figure: Figure) -> str:
     if figure.drawing is not None:
         svg = to_svg(figure.drawing, f"{figure.title}. {figure.caption}")
         content = f'<div class="scroll">{svg}</div>'
+    if figure.panels:
+        told = (to_svg(one, f"{figure.title}: {title}") for title, one in figure.panels.items())
+        content = f'<div class="flow">{"".join(told)}</div>'
     return (
         f'<figure{kind} data-figure="{escape(figure.name)}"><h2>{escape(figure.title)}</h2>'
         f"{content}<figcaption><p>{escape(figure.caption)}</p></figcaption></figure>"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from nasbo.errors import NasboError
-from nasbo.report.drawing import LIGHT, Box, Dot, Drawing, Heat, Line, Shape, Words
+from nasbo.report.drawing import LIGHT, Area, Box, Dot, Drawing, Heat, Line, Shape, Words
 from nasbo.report.svg import HEAT_COLOR
 
 DPI = 200
@@ -52,6 +52,8 @@ def _draw(axes: Any, shape: Shape, order: int) -> None:
             _draw_line(axes, shape, order)
         case Box():
             _draw_box(axes, shape, order)
+        case Area():
+            _draw_area(axes, shape, order)
         case Dot():
             _draw_dot(axes, shape, order)
         case Words():
@@ -73,6 +75,13 @@ def _draw_line(axes: Any, line: Line, order: int) -> None:
         linestyle="--" if line.is_dashed else "-",
         zorder=order,
     )
+
+
+def _draw_area(axes: Any, area: Area, order: int) -> None:
+    from matplotlib.patches import Polygon
+
+    color, alpha = LIGHT[area.color], area.opacity
+    axes.add_patch(Polygon(area.points, color=color, alpha=alpha, linewidth=0, zorder=order))
 
 
 def _draw_box(axes: Any, box: Box, order: int) -> None:

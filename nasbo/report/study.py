@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -14,7 +14,8 @@ from nasbo.errors import NasboError, SweepError
 from nasbo.history import By, Trial, View
 from nasbo.methods.explanation import Explanation
 from nasbo.report.axes import number_text, value_limits
-from nasbo.report.drawing import SERIES, Drawing
+from nasbo.report.curves import Curve, shown_curves
+from nasbo.report.drawing import SERIES, Drawing, beside
 from nasbo.report.importance import Importance, measure_importance
 from nasbo.sweeps import spending
 from nasbo.sweeps.folder import SweepFolder
@@ -39,7 +40,10 @@ class NoDataError(NasboError):
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure of a report: a drawing, or a table as HTML, with words below."""
+    """One figure of a report: a drawing, several small ones, or a table as HTML, with words below.
+
+    ``panels`` are drawings by their titles: as many to a row as there is room for.
+    """
 
     name: str
     title: str
@@ -47,6 +51,12 @@ class Figure:
     drawing: Drawing | None = None
     html: str = ""
     is_wide: bool = False
+    panels: Mapping[str, Drawing] = field(default_factory=dict)
+
+    @property
+    def picture(self) -> Drawing | None:
+        """The drawing, or the panels as one; ``None`` for a table."""
+        return beside([*self.panels.values()]) if self.panels else self.drawing
 
 
 @dataclass(frozen=True)
@@ -54,7 +64,8 @@ class Study:
     """A sweep as the input of its report.
 
     ``beside`` are the sweeps that a page sets side by side, this one among them: their figures
-    share scales and colours. ``by`` is what trials are ranked by.
+    share scales and colours. ``by`` is what trials are ranked by. ``is_linked`` says that the page
+    lies in the sweep's folder, so that it can link to the files there.
     """
 
     folder: SweepFolder
@@ -64,6 +75,7 @@ class Study:
     trainer_problem: str = ""
     beside: Sequence[Study] = field(default=(), repr=False, compare=False)
     by: By = "estimate"
+    is_linked: bool = False
 
     @property
     def together(self) -> Sequence[Study]:
@@ -159,6 +171,11 @@ class Study:
         return {}
 
     @cached_property
+    def curves(self) -> dict[int, Curve]:
+        """Learning curves by trial number, those of trials that have told a value."""
+        return shown_curves(self.history)
+
+    @cached_property
     def values(self) -> list[float]:
         return [value_of(trial) for trial in self.valued]
 
@@ -184,6 +201,14 @@ class Study:
         best = {trial.id for trial in self.ranked[: MAX_MARKS // 4]}
         step = math.ceil(len(self.history.trials) / (MAX_MARKS - len(best)))
         return best | {trial.id for trial in self.history.trials[::step]}
+
+    def some(self, most: int) -> list[Trial]:
+        """Ranked trials, at most so many: the best third of these, and a part of the others."""
+        trials = [trial for trial in self.ranked if trial.id in self.drawn]
+        if len(trials) <= most:
+            return trials
+        best, rest = trials[: most // 3], trials[most // 3 :]
+        return best + rest[:: math.ceil(len(rest) / (most - len(best)))]
 
     @property
     def thinned(self) -> str:

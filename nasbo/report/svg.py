@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Sequence
 from html import escape
 
-from nasbo.report.drawing import DARK, LIGHT, Box, Dot, Drawing, Heat, Line, Shape, Words
+from nasbo.report.drawing import DARK, LIGHT, Area, Box, Dot, Drawing, Heat, Line, Shape, Words
 
 HEAT_COLOR = (42, 120, 214)
 """Colour of heat map cells, whose opacity shows the value: suited to any background."""
@@ -41,6 +41,8 @@ def _shape(shape: Shape) -> str:
             return _line(shape)
         case Box():
             return _box(shape)
+        case Area():
+            return _area(shape)
         case Dot():
             circle = f'cx="{_number(shape.x)}" cy="{_number(shape.y)}" r="{_number(shape.radius)}"'
             return f'<circle class="dot f-{shape.color}" {circle}{_extras(shape)}/>'
@@ -55,6 +57,12 @@ def _line(line: Line) -> str:
     dash = ' stroke-dasharray="4 4"' if line.is_dashed else ""
     width = f'stroke-width="{_number(line.width)}"'
     return f'<polyline class="line s-{line.color}" points="{points}" {width}{dash}{_extras(line)}/>'
+
+
+def _area(area: Area) -> str:
+    points = " ".join(f"{_number(x)},{_number(y)}" for x, y in area.points)
+    opacity = _opacity(area.opacity)
+    return f'<polygon class="f-{area.color}" points="{points}"{opacity}/>'
 
 
 def _box(box: Box) -> str:
@@ -91,10 +99,13 @@ def _heat(heat: Heat) -> str:
 
 
 def _extras(shape: Line | Box | Dot) -> str:
-    opacity = f' opacity="{_number(shape.opacity)}"' if shape.opacity != 1.0 else ""
     label = f' data-label="{escape(shape.label)}"' if shape.label else ""
     key = f' data-key="{escape(shape.key)}"' if shape.key else ""
-    return opacity + label + key
+    return _opacity(shape.opacity) + label + key
+
+
+def _opacity(opacity: float) -> str:
+    return f' opacity="{_number(opacity)}"' if opacity != 1.0 else ""
 
 
 def _number(value: float) -> str:

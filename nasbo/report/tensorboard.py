@@ -7,13 +7,13 @@ written here, from the journal. ``tensorboard --logdir DIR`` shows all of them.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from nasbo.errors import NasboError
 from nasbo.history import Run, Trial, View
 from nasbo.report.attention import AttentionMap, NoAttentionError, attention_maps
+from nasbo.report.curves import clean_curve
 from nasbo.report.study import is_valued, last_text
 from nasbo.search.repeats import is_complete
 from nasbo.sweeps.folder import trial_folder, trial_name
@@ -166,16 +166,6 @@ def _is_used_up(history: View) -> bool:
     """Whether the budget is used; with rungs, whether it allows nothing more."""
     budget = history.budget or 1
     return history.n_ended >= budget if history.rungs is None else is_complete(history, budget)
-
-
-def clean_curve(curve: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
-    """A curve without what a trial had reported before it went back to an earlier step."""
-    kept: list[tuple[int, float]] = []
-    for step, value in curve:
-        while kept and kept[-1][0] >= step:
-            kept.pop()
-        kept.append((step, value))
-    return kept
 
 
 def hyperparameters(history: View, trial: Trial) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from nasbo.errors import NasboError
@@ -10,10 +11,12 @@ from nasbo.history import By, Trial
 from nasbo.report.axes import number_text
 from nasbo.report.figures import FIGURES, RUNG_FIGURES, figures_of
 from nasbo.report.figures.running import busy_share, down_spans, placed_stays
+from nasbo.report.figures.trials import NAME as TRIALS
 from nasbo.report.page import Page, attempt, collect, to_html
 from nasbo.report.png import write_png
 from nasbo.report.progress import covered, duration
 from nasbo.report.study import Study, open_study, value_of
+from nasbo.report.trials import without_words
 from nasbo.storage.mirror import push
 from nasbo.sweeps.rungs import at_step
 from nasbo.sweeps.spending import n_full, n_trained, n_whole
@@ -36,7 +39,9 @@ def write_report(folder: Path, out: Path | None = None, by: By = "estimate") -> 
     """
     path = out or folder / REPORT_FILE
     check_file(path)
-    write_text(path, to_html(make_page(open_study(folder, by))))
+    study = open_study(folder, by)
+    is_inside = path.resolve().parent == study.folder.path.resolve()
+    write_text(path, to_html(make_page(replace(study, is_linked=is_inside))))
     if out is None:
         push(folder, (REPORT_FILE,))
     return path
@@ -55,9 +60,9 @@ def write_figure(folder: Path, name: str, path: Path, by: By = "estimate") -> No
     figure = attempt(known[name], study)
     if isinstance(figure, str):
         raise NasboError(f"{study.folder.name}: no figure {name!r}: {figure}")
-    if figure.drawing is None:
+    if figure.picture is None:
         raise NasboError(f"{name!r} is a table, not a picture; nasbo export prints all trials")
-    write_png(figure.drawing, path)
+    write_png(figure.picture, path)
 
 
 def check_file(path: Path) -> None:
@@ -87,6 +92,8 @@ def make_page(study: Study) -> Page:
         f"{study.sweep.method} on {Path(study.sweep.space).name}, trainer {study.sweep.trainer}, "
         f"{study.metric} {goal}, seed {study.sweep.seed}"
     )
+    if any(figure.name == TRIALS for figure in figures):
+        figures = [without_words(study, figure) for figure in figures]
     return Page(f"Sweep {study.address}", subtitle, _tiles(study), figures, left_out)
 
 

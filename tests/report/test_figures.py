@@ -18,7 +18,7 @@ from nasbo.cli import cli
 from nasbo.history import Attempt, Run, State, Trial
 from nasbo.methods.explanation import Explanation
 from nasbo.report.axes import number_text
-from nasbo.report.drawing import Box, Dot, Drawing, Heat, Line, Words
+from nasbo.report.drawing import Area, Box, Dot, Drawing, Heat, Line, Words
 from nasbo.report.figures import FIGURES
 from nasbo.report.figures.architecture import block_lines
 from nasbo.report.figures.pareto import costs_of, pareto_front
@@ -32,9 +32,11 @@ from nasbo.sweeps.folder import create_folder
 from nasbo.sweeps.settings import Sweep, make_sweep
 from tests.report.sample import make_folder, make_interrupted, play
 
+TABLES = ("best-trials", "trials", "settings")
+
 
 def _drawing(study: Study, name: str) -> Drawing:
-    drawing = FIGURES[name](study).drawing
+    drawing = FIGURES[name](study).picture
     assert drawing is not None
     return drawing
 
@@ -53,17 +55,15 @@ def test_every_figure_has_its_name_words_and_content(study: Study, name: str) ->
     assert figure.name == name
     assert figure.title
     assert figure.caption.endswith((".", "oops</b>"))
-    assert bool(figure.html) != (figure.drawing is not None)
+    assert [bool(figure.html), figure.drawing is not None, bool(figure.panels)].count(True) == 1
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in FIGURES if name not in ("best-trials", "settings")]
-)
+@pytest.mark.parametrize("name", [name for name in FIGURES if name not in TABLES])
 def test_marks_stay_inside_the_drawing(study: Study, name: str) -> None:
     drawing = _drawing(study, name)
     for shape in drawing.shapes:
         points: list[tuple[float, float]] = []
-        if isinstance(shape, Line):
+        if isinstance(shape, Line | Area):
             points += shape.points
         elif isinstance(shape, Box):
             points += [(shape.x, shape.y), (shape.x + shape.width, shape.y + shape.height)]
@@ -222,7 +222,9 @@ def test_importance_finds_what_the_value_depends_on(study: Study) -> None:
     assert words[0] == "learning_rate"
     assert re.fullmatch(r"\d+% \(\d+–\d+%\)", words[1])
     caption = FIGURES["importance"](study).caption
-    assert re.search(r"that of learning_rate: \d+%, between \d+% and \d+%\.", caption)
+    assert re.search(
+        r"that of learning_rate: \d+%, between \d+% and \d+%; in \d+% of the resamples", caption
+    )
     assert "that explain most" in FIGURES["parallel"](study).caption
 
 

@@ -36,6 +36,19 @@ def test_the_parameter_that_decides_has_most() -> None:
     assert sum(found.shares.values()) == pytest.approx(1.0)
 
 
+def test_how_often_each_parameter_is_the_largest() -> None:
+    sure = measure_importance(_history(SPACES["flat"], lambda config: config["x"] ** 2))
+    assert sure is not None
+    assert sure.leads["x"] == 1.0
+    assert sum(sure.leads.values()) == pytest.approx(1.0)
+    even = measure_importance(
+        _history(SPACES["flat"], lambda config: float(config["x"] + 0.25 * config["n"]), 300)
+    )
+    assert even is not None
+    assert 0.0 < even.leads["n"] < 1.0
+    assert even.leads["x"] + even.leads["n"] == pytest.approx(1.0)
+
+
 def test_two_parameters_share() -> None:
     def objective(config: Config) -> float:
         return float(config["x"] + 0.25 * config["n"])

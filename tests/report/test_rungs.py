@@ -139,7 +139,7 @@ def test_figures_of_rungs_are_only_where_there_are_some(whole: Study, tmp_path: 
 
 
 def test_learning_curves(whole: Study) -> None:
-    figure = RUNG_FIGURES["learning-curves"](whole)
+    figure = FIGURES["learning-curves"](whole)
     assert figure.drawing is not None
     lines = [one for one in figure.drawing.shapes if isinstance(one, Line) and one.key]
     assert {line.key for line in lines} == {f"t{t.id}" for t in whole.history.trials if t.curve}
@@ -169,7 +169,7 @@ def test_a_dropped_rung_is_dashed(tmp_path: Path) -> None:
         return float(number % 11) if step <= 2 else -float(number % 11)
 
     study = open_study(make_rung_folder(tmp_path / "lying", 40, curve=lying))
-    drawing = RUNG_FIGURES["learning-curves"](study).drawing
+    drawing = FIGURES["learning-curves"](study).drawing
     assert drawing is not None
     assert "2 (dropped)" in [one.text for one in drawing.shapes if isinstance(one, Words)]
     assert sum(one.is_dashed for one in drawing.shapes if isinstance(one, Line)) == 1
@@ -228,7 +228,7 @@ def test_a_page_without_any_full_training(early: Study, whole: Study) -> None:
     left_out = dict(page.left_out)
     assert left_out["best-so-far"] == "no trial was trained in full so far"
     assert not [why for why in left_out.values() if "Error" in why]
-    assert "learning-curves" in to_html(page)
+    assert 'data-figure="learning-curves"' in to_html(page)
     full = make_page(whole)
     assert not [why for _, why in full.left_out if "Error" in why]
     assert ("full trainings' worth used") in [words for _, words in full.tiles]

@@ -101,6 +101,23 @@ class Browser:
         """Move the mouse to a position in the window."""
         self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
 
+    def busy_s(self) -> float:
+        """CPU seconds that the page's main thread has taken: what other processes do is not in it.
+
+        It begins anew with a page of another origin.
+        """
+        told = {one["name"]: one["value"] for one in self.call("Performance.getMetrics")["metrics"]}
+        return float(told["TaskDuration"])
+
+    def press(self, key: str) -> None:
+        """Press a key and let it go: ``Tab``, ``Enter``, ``Escape``, or a letter."""
+        text = {"Enter": "\r"}.get(key, key if len(key) == 1 else "")
+        code = {"Tab": 9, "Enter": 13, "Escape": 27}.get(key, 0)
+        keys = {"key": key, "code": key, "windowsVirtualKeyCode": code}
+        down = {"type": "keyDown", "text": text} if text else {"type": "rawKeyDown"}
+        self.call("Input.dispatchKeyEvent", **keys, **down)
+        self.call("Input.dispatchKeyEvent", type="keyUp", **keys)
+
     def screenshot(self, path: Path) -> None:
         """The whole page as PNG."""
         answer = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True)
@@ -141,6 +158,7 @@ class Browser:
         self._session = attached["sessionId"]
         for domain in ("Page", "Runtime", "Network", "Log"):
             self.call(f"{domain}.enable")
+        self.call("Performance.enable", timeDomain="threadTicks")
 
     def _receive(self, deadline: float) -> dict[str, Any]:
         while b"\0" not in self._buffer:

@@ -162,7 +162,7 @@ def test_served_report_draws_itself_anew(browser: Browser, tmp_path: Path) -> No
         thread.start()
         try:
             browser.open(server.url)
-            tiles = "document.querySelector('.tiles').textContent"
+            tiles = "document.querySelector('.tiles')?.textContent ?? ''"  # "" while it loads
             assert "8 / 12" in browser.evaluate(tiles)
             with Search("svm", mode="max", journal=folder / JOURNAL_FILE) as search:
                 search.tell(search.ask(1)[0], 0.9)

@@ -91,7 +91,8 @@ def _whisker(found: Importance, name: str, x: Scale, level: float) -> list[Shape
     low, high = found.intervals[name]
     words = f"{found.by_name()[name]:.0%} ({100 * low:.0f}–{high:.0%})"
     ends = [Line([(x(at), level - 5), (x(at), level + 5)], "ink", 1.4) for at in (low, high)]
-    middle = Line([(x(low), level), (x(high), level)], "ink", 1.4, label=f"{name}: {words}")
+    told = f"{name}: {words}\nthe largest in {found.leads.get(name, 0.0):.0%} of the resamples"
+    middle = Line([(x(low), level), (x(high), level)], "ink", 1.4, label=told)
     return [middle, *ends, Words(x(high) + 8, level + 4.5, words, color="ink")]
 
 
@@ -102,7 +103,8 @@ def _importance_caption(found: Importance, n_shown: int) -> str:
         "Share of the explained variance of the ranks, in an additive model of all parameters; the "
         "parts of a bar are the positions of a list, the line is the interval at 95% confidence (a "
         f"bootstrap over trials). The largest share is that of {name}: {share:.0%}, between "
-        f"{low:.0%} and {high:.0%}. Fitted to {found.n_trials:,} results, the model explains "
+        f"{low:.0%} and {high:.0%}; in {found.leads.get(name, 0.0):.0%} of the resamples it is the "
+        f"largest. Fitted to {found.n_trials:,} results, the model explains "
         f"{found.explained:.0%} of the variance of left-out ones."
     )
     n_others = len(found.by_name()) - n_shown
@@ -121,11 +123,7 @@ class Axis:
 def draw_parallel(study: Study) -> Figure:
     """One line per trial over the most important parameters; the last axis is the value."""
     study.require_values(2)
-    trials = [trial for trial in study.ranked if trial.id in study.drawn]
-    if len(trials) > MAX_LINES:
-        best = trials[: MAX_LINES // 3]
-        rest = trials[MAX_LINES // 3 :]
-        trials = best + rest[:: math.ceil(len(rest) / (MAX_LINES - len(best)))]
+    trials = study.some(MAX_LINES)
     axes = _axes(study, trials)
     width, top, bottom = 1180.0, 40.0, 400.0
     drawing = Drawing(width, bottom + 30)
