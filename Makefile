@@ -1,4 +1,4 @@
-# nasbo: make setup | demo | test | test-all | test-system | chaos | check | lock | clean
+# nasbo: make setup | demo | test | test-all | test-system | docs | chaos | check | lock | clean
 PYTHON ?= python3.11
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -8,7 +8,7 @@ FAST   := not slow and not gpu and not system
 export OMP_NUM_THREADS ?= 1
 export RAY_USAGE_STATS_ENABLED = 0
 
-.PHONY: setup demo test test-all test-system s3-server chaos check lock clean help
+.PHONY: setup demo test test-all test-system docs s3-server chaos check lock clean help
 
 help:
 	@echo "make setup     environment in $(VENV), pinned"
@@ -16,6 +16,7 @@ help:
 	@echo "make test      the tests, real Ray on this machine"
 	@echo "make test-all  also the slow ones"
 	@echo "make test-system  with Chromium and other programs of the system"
+	@echo "make docs      the documentation site, into build/docs"
 	@echo "make s3-server a server that speaks S3, for the system tests"
 	@echo "make chaos     kill drivers and nodes of running sweeps, count what was lost"
 	@echo "make check     lint and types"
@@ -46,6 +47,15 @@ test-all: setup
 test-system: setup s3-server
 	$(BIN)/python -m pytest -m system
 
+# Every warning is an error; pages and their order are read anew each time.
+docs: $(VENV)/.docs-ready
+	$(BIN)/python -m sphinx -E -W --keep-going -q -c docs . build/docs
+	@echo "build/docs/index.html"
+
+$(VENV)/.docs-ready: $(STAMP)
+	$(BIN)/pip install --disable-pip-version-check -q -c requirements.lock --no-build-isolation -e '.[docs]'
+	@touch $@
+
 # Its packages contradict ours: an environment of its own.
 s3-server: .venv-s3/.ready
 
@@ -64,7 +74,7 @@ check: setup
 
 # Registry options of this machine stay out of the file.
 lock: setup
-	$(BIN)/pip-compile -q --extra bench --extra export --extra dev --strip-extras --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options --allow-unsafe -o requirements.lock pyproject.toml
+	$(BIN)/pip-compile -q --extra bench --extra export --extra docs --extra dev --strip-extras --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options --allow-unsafe -o requirements.lock pyproject.toml
 
 clean:
-	rm -rf $(VENV) .venv-s3 .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*
+	rm -rf $(VENV) .venv-s3 build .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*
