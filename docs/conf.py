@@ -5,6 +5,7 @@ their links hold on the site, too.
 """
 
 import sys
+from itertools import groupby
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -37,7 +38,7 @@ source_suffix = {".md": "markdown"}
 
 myst_heading_anchors = 4
 myst_enable_extensions = ["attrs_inline", "colon_fence"]
-nitpicky = False
+smartquotes = False
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
@@ -55,3 +56,17 @@ html_extra_path = ["_root"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sphinx = False
+
+
+def keep_examples(app, context, lines):
+    """Show the examples of a command's help as code."""
+    text = []
+    for is_example, group in groupby(lines, lambda line: line.startswith("| ")):
+        found = list(group)
+        text += ["::", "", *(f"   {line[2:]}" for line in found), ""] if is_example else found
+    lines[:] = text
+
+
+def setup(app):
+    """Take part in the build."""
+    app.connect("sphinx-click-process-description", keep_examples)
