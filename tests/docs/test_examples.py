@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from nasbo import Search, load_space, run_loop
+from nasbo import Search, load_space, load_sweep, run_loop
 from nasbo.space.plain_yaml import read_yaml
 from nasbo.sweeps.settings import make_sweep
 from tests.docs.conftest import Prepare
@@ -107,6 +110,21 @@ def test_a_training_of_shapes_goes_on_from_its_checkpoint(
     names["train"](config, session)
     assert [report["epoch"] for report in session.reports] == [1, 2, 3]
     assert names["summary"](config)["params"] > 100
+
+
+@pytest.mark.ray
+def test_an_own_model_is_searched_by_the_commands_of_its_page(prepare: Prepare) -> None:
+    folder = prepare(DOCS / "own.md")
+    begin = "nasbo run sweep.yaml --dir runs/shapes"
+    shell = next(one for one in blocks("sh") if begin in one.text and one.page == DOCS / "own.md")
+    for line in shell.text.replace(begin, f"{begin} --trials 9 -o epochs=1").splitlines():
+        command = [sys.executable, "-m", "nasbo.cli", *shlex.split(line)[1:]]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=500)
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert (folder / "runs" / "shapes" / "report.html").stat().st_size > 10_000
+    sweep = load_sweep(folder / "runs" / "shapes")
+    assert [trial.state for trial in sweep.trials] == ["finished"] * 9
+    assert sweep.best.value > 0.3
 
 
 def test_the_sweep_file_has_these_settings() -> None:
