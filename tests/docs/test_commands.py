@@ -19,7 +19,8 @@ from tests.docs.pages import ROOT, Block, blocks, code_spans
 
 PROGRAMS = {
     "nasbo", "make", "pip", "tensorboard", "ray", "git", "ssh", "scp", "docker", "kubectl",
-    "prometheus", "grafana-server", "openssl", "printf", "export", "eval", "cd", "umask", "mkdir",
+    "prometheus", "grafana-server", "mlflow", "wandb", "optuna-dashboard", "openssl", "printf",
+    "export", "eval", "cd", "umask", "mkdir",
     "python", ".", "./start.sh", ".venv/bin/python",
 }  # fmt: skip
 """What a shell block may call; a new one is added here once somebody has looked at it."""

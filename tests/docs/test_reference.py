@@ -11,6 +11,7 @@ import pytest
 
 import nasbo
 from nasbo.history import events
+from nasbo.methods.registry import describe_method
 from nasbo.report.figures import FIGURES, RUNG_FIGURES
 from nasbo.sweeps.settings import SETTINGS
 from tests.docs.pages import ROOT
@@ -92,6 +93,13 @@ def test_every_figure_is_in_the_gallery() -> None:
     assert set(FIGURES) | set(RUNG_FIGURES) <= headed | listed
 
 
-def test_every_method_is_on_the_page_of_methods() -> None:
+@pytest.mark.parametrize("method", nasbo.METHODS)
+def test_a_method_is_on_its_page_with_its_paper_and_options(method: str) -> None:
     text = (ROOT / "docs" / "methods.md").read_text(encoding="utf-8")
-    assert set(nasbo.METHODS) <= set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE))
+    (row,) = re.findall(rf"^\| `{method}` \|.*$", text, re.MULTILINE)
+    entry, options = describe_method(method)
+    years = re.findall(r"\b(?:19|20)\d\d\b", entry.source)
+    assert years
+    assert all(year in row for year in years)
+    place = text if method == "attnbo" else row
+    assert all(re.search(rf"`{option}[=`]", place) for option in options), options
