@@ -8,6 +8,8 @@ import sys
 from itertools import groupby
 from pathlib import Path
 
+from docutils import nodes
+
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
@@ -67,6 +69,14 @@ def keep_examples(app, context, lines):
     lines[:] = text
 
 
+def print_dashes(app, tree):
+    """Put a dash between a parameter and its words, where quotes and options stay as typed."""
+    for text in list(tree.findall(nodes.Text)):
+        if text == " -- ":
+            text.parent.replace(text, nodes.Text(" – "))
+
+
 def setup(app):
     """Take part in the build."""
     app.connect("sphinx-click-process-description", keep_examples)
+    app.connect("doctree-read", print_dashes)
