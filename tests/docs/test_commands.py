@@ -88,6 +88,7 @@ def check(words: tuple[str, ...]) -> None:
     assert not left, f"{left} is too much for nasbo {' '.join(words)}"
     for param in command.params:
         value = values.get(param.name or "")
+        assert value or not param.required, f"nasbo {' '.join(words)} lacks {param.name}"
         if isinstance(param.type, click.Choice | click.IntRange | click.FloatRange) and value:
             for one in [value] if isinstance(value, str) else value:
                 if not WORDS.search(str(one)):
