@@ -1,4 +1,4 @@
-# nasbo: make setup | demo | test | test-all | test-system | chaos | check | lock | clean
+# nasbo: make setup | demo | test | test-all | test-system | docs | chaos | check | lock | clean
 PYTHON ?= python3.11
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -12,6 +12,7 @@ export RAY_USAGE_STATS_ENABLED = 0
 .PHONY: setup demo test test-all test-system s3-server dehb chaos check lock clean help
 .PHONY: setup demo test test-all test-system s3-server tracking chaos check lock clean help
 .PHONY: setup demo test test-all test-system s3-server dashboard chaos check lock clean help
+.PHONY: setup demo test test-all test-system docs s3-server chaos check lock clean help
 
 help:
 	@echo "make setup     environment in $(VENV), pinned"
@@ -19,6 +20,7 @@ help:
 	@echo "make test      the tests, real Ray on this machine"
 	@echo "make test-all  also the slow ones"
 	@echo "make test-system  with Chromium and other programs of the system"
+	@echo "make docs      the documentation site, into build/docs"
 	@echo "make s3-server a server that speaks S3, for the system tests"
 	@echo "make dehb      a peer of the benchmark, for the system tests"
 	@echo "make tracking  MLflow and Weights & Biases, for the system tests"
@@ -53,6 +55,15 @@ test-system: setup s3-server dehb
 test-system: setup s3-server tracking
 test-system: setup s3-server dashboard
 	$(BIN)/python -m pytest -m system
+
+# Every warning is an error; pages and their order are read anew each time.
+docs: $(VENV)/.docs-ready
+	$(BIN)/python -m sphinx -E -W --keep-going -q -c docs . build/docs
+	@echo "build/docs/index.html"
+
+$(VENV)/.docs-ready: $(STAMP)
+	$(BIN)/pip install --disable-pip-version-check -q -c requirements.lock --no-build-isolation -e '.[docs]'
+	@touch $@
 
 # Its packages contradict ours: an environment of its own.
 s3-server: .venv-s3/.ready
@@ -92,9 +103,10 @@ check: setup
 
 # Registry options of this machine stay out of the file.
 lock: setup
-	$(BIN)/pip-compile -q --extra bench --extra export --extra dev --strip-extras --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options --allow-unsafe -o requirements.lock pyproject.toml
+	$(BIN)/pip-compile -q --extra bench --extra export --extra docs --extra dev --strip-extras --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options --allow-unsafe -o requirements.lock pyproject.toml
 
 clean:
 	rm -rf $(VENV) .venv-s3 .dehb .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*
 	rm -rf $(VENV) .venv-s3 .venv-tracking .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*
 	rm -rf $(VENV) .venv-s3 .venv-dashboard .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*
+	rm -rf $(VENV) .venv-s3 build .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*

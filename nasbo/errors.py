@@ -16,7 +16,7 @@ class NasboError(Exception):
 
 
 class SpaceError(NasboError):
-    """A search space that cannot be read: the message starts with file:line."""
+    """A search space that cannot be read: the message starts with ``file:line``."""
 
 
 class ConfigError(NasboError):

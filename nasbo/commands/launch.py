@@ -31,7 +31,7 @@ from nasbo.commands.options import sweep_options
     "pairs",
     multiple=True,
     metavar="K=V",
-    help="Of the recipe, e.g. partition=gpu; all are in cluster/*/values.yaml.",
+    help="Of the recipe, e.g. partition=gpu; all are in its values.yaml.",
 )
 @click.option("--values", "values_file", type=click.Path(path_type=Path), help="File of values.")
 @click.option(
