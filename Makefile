@@ -9,10 +9,7 @@ FAST   := not slow and not gpu and not system
 export OMP_NUM_THREADS ?= 1
 export RAY_USAGE_STATS_ENABLED = 0
 
-.PHONY: setup demo test test-all test-system s3-server dehb chaos check lock clean help
-.PHONY: setup demo test test-all test-system s3-server tracking chaos check lock clean help
-.PHONY: setup demo test test-all test-system s3-server dashboard chaos check lock clean help
-.PHONY: setup demo test test-all test-system docs s3-server chaos check lock clean help
+.PHONY: setup demo test test-all test-system docs s3-server tracking dashboard dehb chaos check lock clean help
 
 help:
 	@echo "make setup     environment in $(VENV), pinned"
@@ -51,9 +48,7 @@ test-all: setup
 	$(BIN)/python -m pytest -m "not gpu and not system"
 
 # These fail, and say what to install, where a program is missing.
-test-system: setup s3-server dehb
-test-system: setup s3-server tracking
-test-system: setup s3-server dashboard
+test-system: setup s3-server tracking dashboard dehb
 	$(BIN)/python -m pytest -m system
 
 # Every warning is an error; pages and their order are read anew each time.
@@ -73,11 +68,6 @@ s3-server: .venv-s3/.ready
 	.venv-s3/bin/pip install --disable-pip-version-check -q 'moto[s3]==5.2.5' flask flask-cors
 	@touch $@
 
-# It asks for a NumPy before 2, which it does not need: beside ours, without its dependencies.
-dehb: .dehb/.ready
-
-.dehb/.ready: | setup
-	$(BIN)/pip install --disable-pip-version-check -q --no-deps --upgrade --target .dehb 'DEHB==0.1.2' 'loguru>=0.7'
 # Their pins contradict ours: an environment on top of ours.
 tracking: .venv-tracking/.ready
 
@@ -85,12 +75,21 @@ tracking: .venv-tracking/.ready
 	test -x .venv-tracking/bin/python || $(PYTHON) -m venv .venv-tracking
 	$(BIN)/python -c $(PURELIB) > "$$(.venv-tracking/bin/python -c $(PURELIB))/base.pth"
 	.venv-tracking/bin/pip install --disable-pip-version-check -q 'mlflow==3.17.2' 'wandb==0.31.0'
+	@touch $@
+
 # It brings packages that nasbo does not need.
 dashboard: .venv-dashboard/.ready
 
 .venv-dashboard/.ready:
 	test -x .venv-dashboard/bin/python || $(PYTHON) -m venv .venv-dashboard
 	.venv-dashboard/bin/pip install --disable-pip-version-check -q 'optuna-dashboard==0.21.0'
+	@touch $@
+
+# It asks for a NumPy before 2, which it does not need: beside ours, without its dependencies.
+dehb: .venv-dehb/.ready
+
+.venv-dehb/.ready: | setup
+	$(BIN)/pip install --disable-pip-version-check -q --no-deps --upgrade --target .venv-dehb 'DEHB==0.1.2' 'loguru>=0.7'
 	@touch $@
 
 chaos: setup
@@ -106,7 +105,4 @@ lock: setup
 	$(BIN)/pip-compile -q --extra bench --extra export --extra docs --extra dev --strip-extras --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options --allow-unsafe -o requirements.lock pyproject.toml
 
 clean:
-	rm -rf $(VENV) .venv-s3 .dehb .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*
-	rm -rf $(VENV) .venv-s3 .venv-tracking .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*
-	rm -rf $(VENV) .venv-s3 .venv-dashboard .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*
-	rm -rf $(VENV) .venv-s3 build .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*
+	rm -rf $(VENV) .venv-* build .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*

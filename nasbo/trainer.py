@@ -91,8 +91,8 @@ class Trainer:
     applies; ``prepare`` prepares the data, and is called on each node before its first trial and
     before a sweep on this machine; ``steps`` returns the number of steps of a full training.
     ``tabulate(values, options)`` returns numbers of the summary for many configs at once, as
-    arrays. Finally, ``export(config, trial_folder, folder, options)`` writes a trained network to a folder
-    and returns facts about it.
+    arrays. Finally, ``export(config, trial_folder, folder, options)`` writes a trained network to a
+    folder and returns facts about it.
     """
 
     path: str

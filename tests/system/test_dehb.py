@@ -14,7 +14,7 @@ import pytest
 pytestmark = pytest.mark.system
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ROOT / ".dehb"
+PACKAGES = ROOT / ".venv-dehb"
 SCRIPT = """
 import json, sys
 from nasbo.bench.curves.cell import CurveCell, CurveProtocol, run_curve_cell
