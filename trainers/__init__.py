@@ -1,7 +1,8 @@
 """Trainers: training of a configuration in a session that receives the metrics.
 
-This package knows neither the searcher nor the cluster. Public are the module `cifar10`, the face
-to use, and `load`, which gives back the network that `nasbo finalize` left in a folder.
+This package knows neither the search nor the cluster. Public are the module `cifar10`,
+which a sweep names as its trainer, and `load`, which loads the network that `nasbo
+finalize` wrote to a folder.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ def steps(options: Mapping[str, Any]) -> int:
 
 
 def prepare(options: Mapping[str, Any]) -> None:
-    """Makes sure that the data are on this node: CIFAR-10, or the own pictures of `data`.
+    """Make sure that the data are on this node: CIFAR-10, or the images of the option `data`.
 
     Raises:
         DataError: they are not, and cannot be fetched.

@@ -73,7 +73,7 @@ def is_cifar10(data: str | None) -> bool:
 
 
 def open_collection(data: str | None, image_size: int) -> Collection:
-    """CIFAR-10 or an own folder, whichever `data` is.
+    """CIFAR-10 or a user's folder of images, depending on `data`.
 
     Raises:
         DataError: the data is missing or damaged.

@@ -76,7 +76,9 @@ def _difference(classifier: Classifier, folder: Path) -> float | str:
 
 
 def retrain(folder: Path, into: Path) -> tuple[Any, Any]:
-    """The metric of a new training with the stored options and seed: (then, now)."""
+    """The metric of the stored training and of a new one with the same
+    options and seed: (then, now).
+    """
     from trainers.train import train
 
     about = load(folder).about

@@ -51,7 +51,7 @@ def final_options(options: Mapping[str, Any], recipe: str | None) -> dict[str, A
 
 
 def final_metric(options: Mapping[str, Any]) -> str:
-    """What a finalist is measured by."""
+    """The metric of a finalist."""
     has_test = options.get("evaluate_test") or options.get("objective") == "test"
     return "test_accuracy" if has_test else "val_accuracy"
 

@@ -91,7 +91,7 @@ def _store(
 
 
 def read_picture(path: Path, image_size: int) -> NDArray[np.uint8]:
-    """One picture as uint8 `(3, image_size, image_size)`."""
+    """One image as uint8 `(3, image_size, image_size)`."""
     try:
         with Image.open(path) as image:
             colours = image.convert("RGB")

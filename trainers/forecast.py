@@ -125,7 +125,7 @@ def check(config: Config, options: Mapping[str, Any] | None = None) -> None:
 
 
 def _n_at_once(config: Config, recipe: Recipe) -> int:
-    """Pictures per process; how many GPUs a trial will see is not known here."""
+    """Images per process; how many GPUs a trial will see is not known here."""
     return math.ceil(int(config["batch_size"]) / (recipe.ranks or 1))
 
 
@@ -159,7 +159,7 @@ def _recipe(options: str) -> Recipe:
 
 @lru_cache(maxsize=64)
 def _counts(data: str | None, image_size: int) -> tuple[int, int]:
-    """Classes and training pictures."""
+    """Number of classes and of training images."""
     if is_cifar10(data):
         return 10, SHAPES["train_y"][0]
     whole = open_collection(data, image_size)

@@ -1,4 +1,4 @@
-"""Memory of a training, known before it begins.
+"""Memory of a training, predicted from its configuration and recipe.
 
 Most of it are the activations that the forward pass keeps for the backward pass, which are known in
 closed form: see `trainers.cost.summary`, whose `activations` are numbers per image.
@@ -29,13 +29,13 @@ class PredictedOutOfMemory(MemoryError):  # noqa: N818, the name says what would
 def predict_memory(
     config: Config, recipe: Recipe, batch: int, kind: torch.dtype, n_classes: int = 10
 ) -> int:
-    """Bytes for weights, optimiser and the activations of `batch` pictures.
+    """Bytes for weights, optimiser and the activations of `batch` images.
 
     Args:
         config: a configuration of the NAS space.
-        recipe: width, size of the pictures, whether weights are averaged.
-        batch: pictures that one process takes at once.
-        kind: of number that is computed with; weights are never smaller than float32.
+        recipe: width, size of the images, whether weights are averaged.
+        batch: images in a forward pass of one process.
+        kind: data type of the computation; weights are never smaller than float32.
         n_classes: of the data.
     """
     found = summary(config, recipe.width, n_classes, recipe.image_size)
@@ -58,7 +58,7 @@ def check_memory(
     kind: torch.dtype,
     n_classes: int = 10,
 ) -> int:
-    """The predicted bytes, if the device has them.
+    """The predicted bytes, if the device has that much free memory.
 
     Raises:
         PredictedOutOfMemory: it has not; the message has both figures.

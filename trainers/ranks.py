@@ -104,7 +104,7 @@ ONE_RANK = Group()
 
 @contextmanager
 def launch(n: int, config: Config, session: Session) -> Iterator[Group]:
-    """Starts ranks 1 to `n` - 1, which train the same trial, and joins them as rank 0.
+    """Start ranks 1 to `n` - 1, which train the same trial, and join them as rank 0.
 
     Raises:
         RankFailed: another rank failed.
@@ -245,7 +245,7 @@ def _end_with_parent() -> None:
 
 
 def main() -> None:
-    """A rank other than 0: the job comes in on the first line of the standard input."""
+    """Entry point of the other ranks: the job is on the first line of the standard input."""
     from trainers.training import Training
 
     job = json.loads(sys.stdin.readline())

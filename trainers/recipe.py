@@ -54,7 +54,7 @@ class Recipe:
         seed: of weights, order and augmentation, combined with the session's seed, so that repeats
             still differ; None means the session's seed alone.
         save: a file for the final weights, relative to the trial's folder.
-        data: a folder of data sets with CIFAR-10, or an own folder of pictures.
+        data: a folder of data sets with CIFAR-10, or a user's folder of images.
     """
 
     epochs: int

@@ -55,7 +55,7 @@ class Training:
     Args:
         config: a configuration of the NAS space.
         session: folder, seed and options.
-        group: the processes that share the trial's batches, and the place of this one.
+        group: the processes that share the trial's batches, and the rank of this one.
     """
 
     def __init__(self, config: Config, session: Session, group: Group = ONE_RANK) -> None:
@@ -358,7 +358,9 @@ def _training_seed(option: int | None, own: int) -> int:
 
 
 def _identity(config: Config, recipe: Recipe, seed: int, facts: dict[str, Any]) -> str:
-    """What must be equal for a checkpoint to be continued; how it is run may differ."""
+    """What must be equal for a checkpoint to be continued; options that affect only
+    speed or files may differ.
+    """
     same = {name: value for name, value in asdict(recipe).items() if name not in HOW_IT_IS_RUN}
     content = {"format": FORMAT, "fingerprint": fingerprint(config), "seed": seed, "recipe": same}
     return json.dumps({**content, "data": facts}, sort_keys=True)
@@ -371,7 +373,7 @@ def _n_batches(config: Config, n_train: int, n_parts: int) -> int:
 
 
 def _optimiser(network: nn.Module, recipe: Recipe) -> torch.optim.SGD:
-    """SGD with Nesterov momentum; biases and normalisation do not decay."""
+    """SGD with Nesterov momentum; no weight decay on biases and normalisation."""
     decaying = [weight for weight in network.parameters() if weight.ndim > 1]
     others = [weight for weight in network.parameters() if weight.ndim <= 1]
     groups = [

@@ -256,7 +256,7 @@ def _outside(
 
 
 def design_size(space: Space) -> int:
-    """How many configs the initial design has."""
+    """Number of configs of the initial design."""
     if space.n_subspaces > MAX_DESIGN_SUBSPACES:
         return MANY_SUBSPACES_DESIGN
     return len(open_design(space, Counter()))

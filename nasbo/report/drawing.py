@@ -1,4 +1,4 @@
-"""Drawings of shapes in pixels, which can become SVG or PNG.
+"""Drawings: shapes in pixels, from which SVG and PNG are made.
 
 Figures are written once, as shapes with named colours. The page resolves the names for light and
 dark mode, a PNG for paper.

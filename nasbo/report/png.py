@@ -1,4 +1,4 @@
-"""Drawings as PNG files for a paper or a slide, by matplotlib."""
+"""Rendering of drawings as PNG files, with matplotlib."""
 
 from __future__ import annotations
 

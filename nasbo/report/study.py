@@ -1,4 +1,4 @@
-"""A sweep as its report sees it, and the figures of a report."""
+"""Study: a sweep with everything that the figures of its report need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drawings as SVG for the inside of an HTML page."""
+"""Rendering of drawings as inline SVG."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Curves, a table of hyperparameters and attention maps for TensorBoard.
+"""TensorBoard log of a sweep: curves, hyperparameters and attention maps.
 
 A trainer may write its own event files in its trials' folders. Curves of trials without them are
 written here, from the journal. ``tensorboard --logdir DIR`` shows all of them.

@@ -139,7 +139,7 @@ def next_round_size(history: View, batch: int | None = None, slots: int = 1) -> 
 
 
 def design_left(history: View) -> int:
-    """How many configs of the initial design have not been handed out."""
+    """Number of configs of the initial design that have not been suggested."""
     space, counts = history.space, history.design_counts()
     if space.n_subspaces > MAX_DESIGN_SUBSPACES:
         return max(design_size(space) - sum(counts.values()), 0)

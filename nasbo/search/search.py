@@ -62,8 +62,8 @@ class Search:
         features: numbers of a config that are known before it is tried, such as parameters of a
             network; always the same function for one search.
         rungs: steps at which trials pause and are compared, the last one a full training, or
-            ``Rungs``: then ``ask`` hands the best ones out again, with a later ``until``.
-        options: of the method, e.g. ``preset="paper"``.
+            ``Rungs``. ``ask`` then returns the best ones again, with a later ``until``.
+        options: options of the method, e.g. ``preset="paper"``.
     """
 
     events: list[ev.Event]
@@ -380,7 +380,7 @@ class Search:
         return config_key(self.space.canonical(config)) in self.history.keys
 
     def record(self, *events: ev.Event, sync: bool = True) -> None:
-        """Write events to the journal, then to the history: what is known is on disk."""
+        """Write events to the journal, then apply them: what is known is on disk."""
         if not events:
             return
         if self.journal:

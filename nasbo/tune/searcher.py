@@ -42,7 +42,7 @@ class NasboSearch(Searcher):
             ``param_space``. Without any, it is the trainable's return value.
         mode: ``"min"`` or ``"max"``.
         points_to_evaluate: configs to run first; they count towards the design.
-        evaluated_rewards: their values, if they are known: then none of them is run.
+        evaluated_rewards: their values, if known: then none of them is run.
         method: a name from ``nasbo.METHODS``.
         method_options: options of the method.
         seed: the same seed and the same results give the same configs (``schedule="round"``).
@@ -56,10 +56,10 @@ class NasboSearch(Searcher):
         features: numbers of a config that are known before its training, such as the parameters of
             a network; also called in another process.
         rungs: steps at which trials pause and are compared, the last one a full training, or
-            ``Rungs``. Each config then comes with ``config["nasbo"]``: the trial's number
-            ``trial``, the step ``until`` at which the trainable is to return (``None`` for a full
-            training) and the step ``start`` from which it goes on. Only with Tune's default
-            scheduler: rungs stop trials themselves.
+            ``Rungs``. Each config then contains ``config["nasbo"]``: the trial's number ``trial``,
+            the step ``until`` at which the trainable must return (``None`` for a full training) and
+            the step ``start`` from which it continues. Only with Tune's default scheduler: rungs
+            stop trials themselves.
     """
 
     _metric: str | None

@@ -1,4 +1,4 @@
-"""All figures of a report, by name, in their order."""
+"""Registry of the report's figures by name, in their order."""
 
 from __future__ import annotations
 
