@@ -7,6 +7,7 @@ in the ``__all__`` of a package are public, here and below; everything else may 
 import warnings
 
 from nasbo.errors import ConfigError, JournalError, NasboError, SpaceError, SweepError
+from nasbo.features import Features
 from nasbo.history import History, Trial
 from nasbo.loop import run_loop
 from nasbo.methods import METHODS, make_method
@@ -25,6 +26,7 @@ __all__ = [
     "Callback",
     "Config",
     "ConfigError",
+    "Features",
     "History",
     "JournalError",
     "NasboError",
