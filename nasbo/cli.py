@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from nasbo.commands import benches, data, launch, reports, spaces, sweeps
+from nasbo.commands import benches, data, init, launch, reports, spaces, sweeps
 from nasbo.errors import NasboError
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -38,10 +38,15 @@ def cli() -> None:
       nasbo data cifar10
       nasbo run nas_cifar10 -o recipe=proxy --trials 20 --dir runs/first
       nasbo status runs/first
+
+    \b
+    With a network and data of your own:
+      nasbo init my_sweep
     """
 
 
 COMMANDS = (
+    init.init,
     spaces.space, data.data, sweeps.methods, sweeps.run, sweeps.resume, sweeps.status, sweeps.best,
     sweeps.why, sweeps.export, sweeps.finalize, launch.launch, launch.stop, launch.logs,
     reports.report, reports.compare, reports.grafana,

