@@ -35,6 +35,7 @@ ROOMS: dict[str, set[str]] = {
     "nasbo.trainer": set(),
     "nasbo.lightning": {"lightning", "numpy", "torch"},
     "nasbo.resources": {"torch"},
+    "nasbo.installation": set(),
     "nasbo.sweeps": {"numpy", "pandas", "rich"},
     "nasbo.tune": {"ray"},
     "nasbo.report": {"matplotlib", "numpy", "rich", "scipy", "torch"},

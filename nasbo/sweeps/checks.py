@@ -22,6 +22,7 @@ from nasbo.shipped import check_own_name
 from nasbo.space import Space, load_space
 from nasbo.space.difference import first_difference
 from nasbo.storage.location import is_url
+from nasbo.sweeps.begin import begin_configs
 from nasbo.sweeps.folder import SweepFolder
 from nasbo.sweeps.forecast import SECONDS
 from nasbo.sweeps.past import read_past
@@ -70,7 +71,7 @@ def prepare(file: str, given: Mapping[str, Any], console: Console) -> tuple[Swee
     if not settings.get("mode"):
         _check_metric(sweep, trainer)
     _check_constraints(sweep, space, trainer, console)
-    return sweep, space
+    return replace(sweep, begin=begin_configs(sweep, file, space, trainer)), space
 
 
 def _resolved_rungs(sweep: Sweep, trainer: Trainer, console: Console) -> str | list[int]:

@@ -103,6 +103,14 @@ _RUNGS = Rule(
         or (isinstance(value, list) and all(is_count(step) for step in value))
     ),
 )
+_BEGIN = Rule(
+    "{name} must be a list of configs, each a mapping, or a file of them, got {value!r}",
+    lambda value: (
+        bool(value)
+        if isinstance(value, str)
+        else isinstance(value, list) and all(isinstance(one, dict) for one in value)
+    ),
+)
 _LIST = Rule("{name} must be a list, got {value!r}", lambda value: isinstance(value, list))
 _MAPPING = Rule("{name} must be a mapping, got {value!r}", lambda value: isinstance(value, dict))
 _KEYS = Rule("names of {name} must be text, got {value!r}", _has_text_keys)
@@ -118,6 +126,7 @@ SECONDS = Kind((_TIME,), float)
 DURATION = Kind((_TIME,), metavar="TIME", parse=parse_duration)
 TIMEOUT = replace(DURATION, rules=(_TIMEOUT,))
 SLOTS = Kind((_SLOTS,), parse=parse_slots)
+BEGIN = Kind((_BEGIN,), metavar="FILE")
 RUNGS = Kind((_RUNGS,), metavar="auto|off|A,B,C", parse=parse_rungs)
 LIMITS = Kind((_LIST,), metavar="'NAME<=NUMBER'", parse=list, joins="items")
 MAPPING = Kind((_MAPPING,))

@@ -40,7 +40,7 @@ class NasboSearch(Searcher):
         metric: the result to optimise. Tune hands that of ``TuneConfig`` over only where there is a
             ``param_space``; without any, it is what the trainable returns.
         mode: ``"min"`` or ``"max"``.
-        points_to_evaluate: configs to run first; they count towards the design.
+        points_to_evaluate: configs to run first, as ``begin``, by the name that it has in Tune.
         evaluated_rewards: their values, if they are known: then none of them is run.
         method: a name from ``nasbo.METHODS``.
         method_options: of the method.
@@ -57,6 +57,7 @@ class NasboSearch(Searcher):
             ``trial``, the step ``until`` at which the trainable is to return (``None`` for a full
             training) and the step ``start`` from which it goes on. Only with Tune's default
             scheduler: rungs stop trials themselves.
+        begin: configs to run first; they count towards the design.
     """
 
     _metric: str | None
@@ -81,6 +82,7 @@ class NasboSearch(Searcher):
         threads: int = 1,
         limits: Callable[[Config], bool] | None = None,
         rungs: Rungs | Sequence[int] | None = None,
+        begin: Sequence[Config] = (),
     ) -> None:
         super().__init__(metric=metric, mode=mode)
         self._limits, self._rungs = limits, rungs
@@ -93,8 +95,12 @@ class NasboSearch(Searcher):
         self._steps: dict[str, int] = {}
         self._lacks_metric = False
         check_method_options(method, self._options)
+        points = points_to_evaluate or []
+        if points and begin:
+            raise NasboError("begin and points_to_evaluate mean the same: give one of them")
+        self._configs = [*begin] if evaluated_rewards is not None else [*begin, *points]
         self._start(self._new_search())
-        self._take_points(points_to_evaluate or [], evaluated_rewards)
+        self._take_results(points, evaluated_rewards)
 
     def _new_search(self, past: Sequence[Event] = ()) -> Search:
         mode = self._mode or "min"
@@ -106,6 +112,7 @@ class NasboSearch(Searcher):
             past=past,
             limits=self._limits,
             rungs=self._rungs,
+            begin=self._configs,
             **self._options,
         )
 
@@ -125,7 +132,7 @@ class NasboSearch(Searcher):
         self.driver.running = set(self._trials.values())
         self.driver.forget(self.driver.running)  # Tune itself runs these again
 
-    def _take_points(self, points: list[Config], values: list[float] | None) -> None:
+    def _take_results(self, points: list[Config], values: list[float] | None) -> None:
         if values is not None and len(values) != len(points):
             raise NasboError(
                 f"evaluated_rewards must match points_to_evaluate: "
@@ -133,9 +140,6 @@ class NasboSearch(Searcher):
             )
         for config, value in zip(points, values or [], strict=False):
             self.search.observe(config, value)
-        if values is None and points:
-            first = [Suggestion(self.space.canonical(config), "design") for config in points]
-            self.driver.add(first, 0.0, [])
 
     # What Tune calls
 

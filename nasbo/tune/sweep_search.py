@@ -76,6 +76,7 @@ class SweepSearch(Searcher):
         self._trials: dict[str, int] = {}
         self._capacity = Capacity(sweep)
         self._limits = limits_of(sweep)
+        begin = sweep.begin if isinstance(sweep.begin, list) else []
         self.search = Search(
             space,
             sweep.method,
@@ -85,6 +86,7 @@ class SweepSearch(Searcher):
             notes=sweep.notes(),
             rungs=trainer.rungs(sweep.rungs, sweep.eta, sweep.trainer_options),
             limits=self._limits,
+            begin=begin,
             **sweep.method_options,
         )
         self._screening = Screening(self.search, sweep, trainer, self._limits)
