@@ -49,7 +49,7 @@ ROOMS: dict[str, set[str]] = {
     "nasbo.cli": {"click"},
     "nasbo": set(),
 }
-TRAINER_PACKAGES = {"torch", "torchvision", "numpy", "yaml", "filelock", "PIL"}
+TRAINER_PACKAGES = {"torch", "torchvision", "numpy", "yaml", "filelock", "PIL", "timm"}
 EXPORT_PACKAGES = {"safetensors", "onnx", "onnxruntime", "onnxscript"}
 DEPARTURES = {
     ("nasbo.commands.data", "trainers"): "`nasbo data` prepares the data of the shipped trainers",

@@ -52,7 +52,8 @@ class Recipe:
         seed: of weights, order and augmentation, together with the session's own, so that repeats
             still differ; None means the session's own alone.
         save: a file for the final weights, relative to the trial's folder.
-        data: a folder of data sets with CIFAR-10, or an own folder of pictures.
+        data: a folder of data sets with CIFAR-10, an own folder of pictures, or a data set of
+            torchvision: `torchvision:NAME` or `torchvision:NAME:FOLDER`.
     """
 
     epochs: int
