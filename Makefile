@@ -1,4 +1,4 @@
-# nasbo: make setup | demo | test | test-all | test-system | docs | chaos | check | lock | clean
+# nasbo: make setup | demo | test | test-all | test-system | test-package | docs | chaos | check | lock | clean
 PYTHON ?= python3.11
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -9,7 +9,7 @@ FAST   := not slow and not gpu and not system
 export OMP_NUM_THREADS ?= 1
 export RAY_USAGE_STATS_ENABLED = 0
 
-.PHONY: setup demo test test-all test-system docs s3-server tracking dashboard dehb chaos check lock clean help
+.PHONY: setup demo test test-all test-system test-package docs s3-server tracking dashboard dehb kit chaos check lock clean help
 
 help:
 	@echo "make setup     environment in $(VENV), pinned"
@@ -18,6 +18,8 @@ help:
 	@echo "make test-all  also the slow ones"
 	@echo "make test-system  with Chromium and other programs of the system"
 	@echo "make docs      the documentation site, into build/docs"
+	@echo "make test-package  the wheel in an empty environment: downloads PyTorch"
+	@echo "make kit       Lightning and timm, for the system tests"
 	@echo "make s3-server a server that speaks S3, for the system tests"
 	@echo "make dehb      a peer of the benchmark, for the system tests"
 	@echo "make tracking  MLflow and Weights & Biases, for the system tests"
@@ -48,8 +50,11 @@ test-all: setup
 	$(BIN)/python -m pytest -m "not gpu and not system"
 
 # These fail, and say what to install, where a program is missing.
-test-system: setup s3-server tracking dashboard dehb
+test-system: setup s3-server tracking dashboard dehb kit
 	$(BIN)/python -m pytest -m system
+
+test-package: setup
+	$(BIN)/python -m pytest -m system tests/system/test_package.py
 
 # Every warning is an error; pages and their order are read anew each time.
 docs: $(VENV)/.docs-ready
@@ -90,6 +95,15 @@ dehb: .venv-dehb/.ready
 
 .venv-dehb/.ready: | setup
 	$(BIN)/pip install --disable-pip-version-check -q --no-deps --upgrade --target .venv-dehb 'DEHB==0.1.2' 'loguru>=0.7'
+	@touch $@
+
+# Optional packages that the shared environment does not need; it sees all of that one's.
+kit: .venv-kit/.ready
+
+.venv-kit/.ready: $(STAMP)
+	test -x .venv-kit/bin/python || $(PYTHON) -m venv .venv-kit
+	$(BIN)/python -c $(PURELIB) > "$$(.venv-kit/bin/python -c $(PURELIB))/base.pth"
+	.venv-kit/bin/pip install --disable-pip-version-check -q 'lightning>=2.4,<3' 'timm>=1.0.15'
 	@touch $@
 
 chaos: setup

@@ -35,3 +35,10 @@ def n_gpus() -> int:
     import torch  # takes seconds, which sweeps without GPUs need not wait for
 
     return torch.cuda.device_count()
+
+
+def gpu_names() -> list[str]:
+    """What the GPUs are called that a process of this machine sees."""
+    import torch
+
+    return [torch.cuda.get_device_name(index) for index in range(n_gpus())]

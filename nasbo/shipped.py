@@ -43,6 +43,13 @@ def settle_package(module: str, folder: str | Path) -> None:
             return
 
 
+def is_meant(error: ImportError) -> bool:
+    """Whether an import failed in a user's own package that may be one from nasbo's."""
+    found = sys.modules.get(PACKAGE)
+    is_own = found is not None and not _is_from(found.__spec__, ROOT / PACKAGE)
+    return is_own and (error.name or "").partition(".")[0] == PACKAGE
+
+
 def is_shipped_module(module: str) -> bool:
     """Whether a module is one of nasbo's trainers."""
     return module.startswith(f"{PACKAGE}.") and _source(ROOT, module) is not None

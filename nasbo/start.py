@@ -17,6 +17,7 @@ from nasbo.errors import SweepError
 from nasbo.history import History, Repeating, Trial, View
 from nasbo.history.events import Budget, Event, RepeatsChanged
 from nasbo.report.forecast import (
+    describe_begin,
     describe_forecast,
     describe_length,
     describe_needs,
@@ -132,6 +133,8 @@ def plan_sweep(file: str, given: Mapping[str, Any], console: Console) -> int:
     forecast = draw_forecast(space, calibrated(sweep, space, console), limits, N_FORECAST)
     what = f"{sweep.trials} trials of {sweep.trainer} on {Path(sweep.space).stem}"
     console.print(describe_forecast(forecast, what, str(limits or "")), highlight=False)
+    for words in describe_begin(sweep.begin, space):
+        console.print(words, highlight=False, markup=False, soft_wrap=True)
     for words in describe_rungs(simulate_rungs(sweep, space), sweep.trials):
         console.print(words, highlight=False, soft_wrap=True)
     console.print(describe_length(sweep_length(forecast, sweep, space)), highlight=False)

@@ -16,8 +16,8 @@ from typing import Any, Protocol
 from nasbo.blame import describe_import, last_own_line
 from nasbo.errors import SweepError
 from nasbo.history import CAUSES, Rungs, parse_rungs
+from nasbo.shipped import PACKAGE, is_meant, is_shipped_module, settle_package, use_shipped
 from nasbo.shipped import ROOT as SHIPPED_ROOT
-from nasbo.shipped import is_shipped_module, settle_package
 from nasbo.space import Config
 
 STORAGE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ESTALE, errno.EIO)
@@ -248,13 +248,24 @@ def _loaded(path: str, folder: str) -> Trainer:
 def _import(module_name: str, path: str, root: str) -> Any:
     try:
         settle_package(module_name, root)
-        return importlib.import_module(module_name)
+        return _import_beside(module_name)
     except (Exception, SystemExit) as error:  # a user's module may raise anything
         is_missing = isinstance(error, ModuleNotFoundError) and last_own_line(error) is None
         if is_missing and _is_part(error, module_name):
             raise SweepError(f"no module {module_name!r} (also looked in {root})") from error
         reason = describe_import(error, root)
         raise SweepError(f"{path} cannot be imported: {reason}") from error
+
+
+def _import_beside(module_name: str) -> Any:
+    """A module that may use nasbo's ``trainers``, also where a user's own lies beside it."""
+    try:
+        return importlib.import_module(module_name)
+    except ImportError as error:
+        if module_name.startswith(f"{PACKAGE}.") or not is_meant(error):
+            raise
+        use_shipped()
+        return importlib.import_module(module_name)
 
 
 def _is_part(error: BaseException, module_name: str) -> bool:

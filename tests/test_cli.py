@@ -6,11 +6,13 @@ import json
 import os
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
+import nasbo
 from nasbo.cli import cli
 from nasbo.search import Search
 from nasbo.space import load_space
@@ -309,3 +311,16 @@ def test_dry_run_and_summaries_of_a_trainer_of_ones_own(tmp_path: Path) -> None:
     told = _call("space", "sample", file, "--summary", "-n", "30", *words)
     assert told.exit_code == 0, told.stderr
     assert "30 configs of own" in told.stdout
+
+
+def test_a_bug_report_names_versions_the_machine_and_the_place() -> None:
+    done = CliRunner().invoke(cli, ["--version", "--verbose"])
+    assert done.exit_code == 0, done.output
+    facts = dict(line.split(maxsplit=1) for line in done.output.splitlines())
+    names = {"nasbo", "ray", "torch", "torchvision", "gpytorch", "botorch", "numpy", "python"}
+    assert names | {"platform", "processors", "gpus", "package"} <= set(facts)
+    assert facts["package"] == str(Path(nasbo.__file__).parent)
+    assert facts["torch"] == metadata.version("torch")
+    assert sys.executable in facts["python"]
+    alone = CliRunner().invoke(cli, ["--verbose"])
+    assert (alone.exit_code, "--verbose goes with --version" in alone.output) == (2, True)

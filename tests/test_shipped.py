@@ -134,3 +134,46 @@ def test_a_folder_of_that_name_holds_no_shipped_code(
         check_outside(SHIPPED, ROOT)
     assert not is_local_code(SHIPPED, tmp_path)
     assert is_local_code(SHIPPED, ROOT)
+
+
+@pytest.mark.parametrize("kind", ["package", "folder", "module"])
+def test_a_users_trainer_finds_the_shipped_package_beside_an_own_one(
+    kind: str, tmp_path: Path
+) -> None:
+    write_own(tmp_path, kind)
+    text = "from trainers import summarise\n\ndef train(config):\n    return 1.0\n"
+    (tmp_path / "own_trainer.py").write_text(text)
+    (found,) = printed(tmp_path, "-c", LOAD, "own_trainer:train")
+    assert Path(found) == tmp_path / "own_trainer.py"
+
+
+def test_what_neither_package_has_is_said_with_the_shipped_one(tmp_path: Path) -> None:
+    write_own(tmp_path, "package")
+    (tmp_path / "own_trainer.py").write_text("from trainers import nothing\n")
+    code = LOAD.replace("load_trainer(path)", "load_trainer(path, '.')")
+    done = subprocess.run(
+        [sys.executable, "-c", code, "own_trainer:train"], cwd=tmp_path, capture_output=True,
+        text=True, check=False, env={**os.environ, "PYTHONPATH": str(ROOT)}, timeout=120,
+    )  # fmt: skip
+    assert "own_trainer.py:1: ImportError: cannot import name 'nothing'" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["cluster", "search_spaces"])
+@pytest.mark.parametrize("is_package", [True, False])
+def test_folders_of_the_shipped_names_are_no_obstacle(
+    name: str, is_package: bool, tmp_path: Path
+) -> None:
+    own = tmp_path / name
+    own.mkdir()
+    (own / "mine.py").write_text("def train(config):\n    return 7.0\n")
+    if is_package:
+        (own / "__init__.py").write_text("")
+    (found,) = printed(tmp_path, "-c", LOAD, f"{name}.mine:train")
+    assert Path(found) == own / "mine.py"
+    said = printed(tmp_path, "-m", "nasbo.cli", "space", "show", "svm")
+    assert str(ROOT / "search_spaces" / "svm.yaml") in said[0]
+    words = ("launch", "nas_cifar10", "--on", "slurm", "-o", "recipe=tiny", "--dir", "x")
+    said = printed(tmp_path, "-m", "nasbo.cli", *words, "--dry-run")
+    assert any(str(ROOT / "cluster" / "slurm") in line for line in said)
+    printed(tmp_path, "-m", "nasbo.cli", "grafana", "--out", "boards")
+    assert list((tmp_path / "boards").glob("*.json"))

@@ -1,19 +1,22 @@
 """Trainers: training of a configuration in a session that receives the metrics.
 
-This package knows neither the search nor the cluster. Public are the module `cifar10`,
-which a sweep names as its trainer, and `load`, which loads the network that `nasbo
-finalize` wrote to a folder.
+This package knows neither the searcher nor the cluster. Public are the module `cifar10`, the face
+to use, the module `timm`, which trains networks of that package, `summarise`, the size and cost of
+any network, and `load`, which gives back the network that `nasbo finalize` left in a folder.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from torch import Tensor, nn
+
     from trainers.network import Classifier
 
-__all__ = ["cifar10", "load"]
+__all__ = ["cifar10", "load", "summarise"]
 
 
 def load(folder: Path | str) -> Classifier:
@@ -23,3 +26,14 @@ def load(folder: Path | str) -> Classifier:
     from trainers import network  # torch is needed only from here on
 
     return network.load(folder)
+
+
+def summarise(
+    network: nn.Module | Callable[[], nn.Module],
+    *inputs: Sequence[int] | Tensor,
+    device: str = "meta",
+) -> dict[str, int]:
+    """Parameters, FLOPs and activations of a network per example; see `trainers.summary`."""
+    from trainers import summary
+
+    return summary.summarise(network, *inputs, device=device)

@@ -11,6 +11,7 @@ from trainers.dataset import is_cifar10, open_collection
 from trainers.export import export, final_metric, final_options, provenance
 from trainers.forecast import calibrate, check, summary, tabulate
 from trainers.recipe import load_recipe
+from trainers.torchvision_sets import is_named, open_torchvision
 from trainers.train import Diverged, check_options, train
 
 __all__ = [
@@ -44,7 +45,7 @@ def steps(options: Mapping[str, Any]) -> int:
 
 
 def prepare(options: Mapping[str, Any]) -> None:
-    """Make sure that the data are on this node: CIFAR-10, or the images of the option `data`.
+    """Makes sure that the data are on this node: CIFAR-10, or what `data` names.
 
     Raises:
         DataError: they are not, and cannot be fetched.
@@ -52,5 +53,7 @@ def prepare(options: Mapping[str, Any]) -> None:
     recipe = load_recipe(options)
     if is_cifar10(recipe.data):
         data.prepare(recipe.data)
+    elif is_named(recipe.data):
+        open_torchvision(str(recipe.data), recipe.image_size, download=True)
     else:
         open_collection(recipe.data, recipe.image_size)

@@ -21,6 +21,7 @@ from trainers.data import Indices, open_cifar10, stratified_split, stratified_su
 from trainers.folder import open_folder
 from trainers.recipe import InvalidOption, Recipe
 from trainers.sources import BIN_MD5, Arrays, DataError
+from trainers.torchvision_sets import is_named, open_torchvision
 
 Scale = tuple[tuple[float, ...], tuple[float, ...]]
 
@@ -68,12 +69,14 @@ def is_cifar10(data: str | None) -> bool:
     """Whether `data` names a folder for CIFAR-10 rather than a user's folder of images."""
     if data is None:
         return True
+    if is_named(data):
+        return False
     folder = Path(data).expanduser()
     return (folder / "cifar10").is_dir() and not (folder / "train").is_dir()
 
 
 def open_collection(data: str | None, image_size: int) -> Collection:
-    """CIFAR-10 or a user's folder of images, depending on `data`.
+    """CIFAR-10, a data set of torchvision or an own folder, whichever `data` is.
 
     Raises:
         DataError: the data is missing or damaged.
@@ -83,12 +86,23 @@ def open_collection(data: str | None, image_size: int) -> Collection:
         _check_image_size(image_size)
         digest = hashlib.sha256(" ".join(BIN_MD5.values()).encode()).hexdigest()
         return Collection(open_cifar10(data), CIFAR10_CLASSES, CIFAR10_SCALE, digest[:32])
-    folder = Path(data or "").expanduser()
-    if not folder.is_dir():
-        raise DataError(f"{folder}: must be a folder of pictures or of data sets")
-    arrays, classes = open_folder(folder, image_size)
+    arrays, classes = _open_own(str(data), image_size)
     digest = content_hash(arrays.train_x, arrays.train_y, arrays.test_x, arrays.test_y)
     return Collection(arrays, classes, _scale(arrays.train_x), digest)
+
+
+def _open_own(data: str, image_size: int) -> tuple[Arrays, tuple[str, ...]]:
+    if is_named(data):
+        return open_torchvision(data, image_size)
+    folder = Path(data).expanduser()
+    if not folder.is_dir():
+        raise DataError(f"{folder}: must be a folder of pictures or of data sets")
+    return open_folder(folder, image_size)
+
+
+def has_test(data: str | None) -> bool:
+    """Whether there are pictures to test on."""
+    return is_cifar10(data) or is_named(data) or (Path(str(data)).expanduser() / "test").is_dir()
 
 
 def open_dataset(recipe: Recipe, device: str | torch.device = "cpu") -> Dataset:

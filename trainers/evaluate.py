@@ -76,17 +76,16 @@ def _difference(classifier: Classifier, folder: Path) -> float | str:
 
 
 def retrain(folder: Path, into: Path) -> tuple[Any, Any]:
-    """The metric of the stored training and of a new one with the same
-    options and seed: (then, now).
-    """
-    from trainers.train import train
+    """The metric of a new training with the stored options and seed: (then, now)."""
+    from trainers.families import family
+    from trainers.train import train_network
 
     about = load(folder).about
     training = about["training"]
     # The stored seed is the one that the training used: no option may change it again.
     options = {name: value for name, value in training["options"].items() if name != "seed"}
     session = LocalSession(into, training["seed"], options)
-    train(about["config"], session)
+    train_network(about["config"], session, family(about.get("family", "blocks")))
     name = "test_accuracy" if "test_accuracy" in training["metrics"] else "val_accuracy"
     return training["metrics"][name], session.reports[-1][name]
 

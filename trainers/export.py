@@ -11,9 +11,9 @@ import torch
 import yaml
 from torch.utils.flop_counter import FlopCounterMode
 
-from trainers import cost, onnx_file
+from trainers import onnx_file
 from trainers.architecture import Config
-from trainers.dataset import content_hash, is_cifar10, open_collection, split
+from trainers.dataset import content_hash, has_test, open_collection, split
 from trainers.network import ARCHITECTURE_FILE, WEIGHTS_FILE, Classifier, load
 from trainers.recipe import load_recipe
 
@@ -39,11 +39,11 @@ def final_options(options: Mapping[str, Any], recipe: str | None) -> dict[str, A
     """
     kept = {name: options[name] for name in INHERITED if name in options}
     data = options.get("data")
-    has_test = is_cifar10(data) or (Path(str(data)).expanduser() / "test").is_dir()
+    is_tested = has_test(data)
     chosen = {
         "recipe": recipe or "strong",
-        "train_on": "train+validation" if has_test else "train",
-        "evaluate_test": has_test,
+        "train_on": "train+validation" if is_tested else "train",
+        "evaluate_test": is_tested,
         "save": TRAINED_FILE,
     }
     load_recipe({**kept, **chosen})
@@ -51,9 +51,9 @@ def final_options(options: Mapping[str, Any], recipe: str | None) -> dict[str, A
 
 
 def final_metric(options: Mapping[str, Any]) -> str:
-    """The metric of a finalist."""
-    has_test = options.get("evaluate_test") or options.get("objective") == "test"
-    return "test_accuracy" if has_test else "val_accuracy"
+    """What a finalist is measured by."""
+    is_tested = options.get("evaluate_test") or options.get("objective") == "test"
+    return "test_accuracy" if is_tested else "val_accuracy"
 
 
 def provenance(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -93,6 +93,7 @@ def export(
                for name, value in trained["weights"].items()}  # fmt: skip
     save_file({name: value.contiguous() for name, value in weights.items()}, folder / WEIGHTS_FILE)
     about = {
+        "family": trained.get("family", "blocks"),
         "config": dict(config),
         "width": trained["width"],
         "image_size": trained["image_size"],
@@ -114,7 +115,8 @@ def measure(folder: Path) -> dict[str, Any]:
     classifier = load(folder)
     about = classifier.about
     size = int(about["image_size"])
-    known = cost.summary(about["config"], float(about["width"]), len(classifier.classes), size)
+    n_classes, describe = len(classifier.classes), classifier.family.summary
+    known = describe(about["config"], float(about["width"]), n_classes, size)
     return {
         "params": sum(weight.numel() for weight in classifier.parameters()),
         "flops": known["flops"],

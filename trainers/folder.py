@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +21,7 @@ from PIL import Image
 from trainers.data import data_folder
 from trainers.sources import Arrays, DataError
 
+Pixels = NDArray[np.uint8]
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".ppm", ".gif", ".tif", ".tiff")
 NAMES = ("train_x", "train_y", "test_x", "test_y")
 LAYOUT = "a folder of pictures must hold train/CLASS/* and perhaps test/CLASS/*, or CLASS/* alone"
@@ -48,13 +49,34 @@ def open_folder(folder: Path, image_size: int) -> tuple[Arrays, tuple[str, ...]]
     if strange:
         raise DataError(f"{folder}: classes of test must be in train too, got {strange}")
     cache = data_folder() / "folders" / _name(folder, parts, image_size)
+
+    def pictures(part: str) -> Iterator[tuple[Pixels, int]]:
+        for path in parts[part]:
+            yield read_picture(path, image_size), classes.index(path.parent.name)
+
+    sizes = {name: len(paths) for name, paths in parts.items()}
+    return stored(cache, sizes, pictures, image_size), classes
+
+
+def stored(
+    cache: Path,
+    sizes: Mapping[str, int],
+    pictures: Callable[[str], Iterable[tuple[Pixels, int]]],
+    image_size: int,
+) -> Arrays:
+    """Pictures as memory-mapped arrays, which are made unless a folder has them already.
+
+    Args:
+        cache: the folder.
+        sizes: how many pictures there are in `train` and in `test`.
+        pictures: gives those of a part with the numbers of their classes.
+        image_size: side of the pictures.
+    """
     cache.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(cache.with_suffix(".lock")):
         if not cache.is_dir():
-            _store(parts, classes, image_size, cache)
-    return Arrays(
-        **{name: np.load(cache / f"{name}.npy", mmap_mode="r") for name in NAMES}
-    ), classes
+            _store(cache, sizes, pictures, image_size)
+    return Arrays(**{name: np.load(cache / f"{name}.npy", mmap_mode="r") for name in NAMES})
 
 
 def _listed(folder: Path) -> Iterator[Path]:
@@ -75,28 +97,35 @@ def _name(folder: Path, parts: dict[str, list[Path]], image_size: int) -> str:
 
 
 def _store(
-    parts: dict[str, list[Path]], classes: tuple[str, ...], image_size: int, cache: Path
+    cache: Path,
+    sizes: Mapping[str, int],
+    pictures: Callable[[str], Iterable[tuple[Pixels, int]]],
+    image_size: int,
 ) -> None:
     fresh = cache.with_name(f"{cache.name}.{os.getpid()}")
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir()
-    for name, paths in parts.items():
-        images = np.zeros((len(paths), 3, image_size, image_size), np.uint8)
-        for index, path in enumerate(paths):
-            images[index] = read_picture(path, image_size)
-        labels = [classes.index(path.parent.name) for path in paths]
+    for name, size in sizes.items():
+        images, labels = np.zeros((size, 3, image_size, image_size), np.uint8), np.zeros(size, int)
+        for index, (picture, label) in enumerate(pictures(name)):
+            images[index], labels[index] = picture, label
         np.save(fresh / f"{name}_x.npy", images)
-        np.save(fresh / f"{name}_y.npy", np.array(labels, np.int64))
+        np.save(fresh / f"{name}_y.npy", labels)
     fresh.rename(cache)
 
 
-def read_picture(path: Path, image_size: int) -> NDArray[np.uint8]:
-    """One image as uint8 `(3, image_size, image_size)`."""
+def read_picture(path: Path, image_size: int) -> Pixels:
+    """One picture as uint8 `(3, image_size, image_size)`."""
     try:
         with Image.open(path) as image:
             colours = image.convert("RGB")
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise DataError(f"{path}: must be a readable picture: {error}") from error
+    return pixels_of(colours, image_size)
+
+
+def pixels_of(colours: Image.Image, image_size: int) -> Pixels:
+    """A picture as uint8 `(3, image_size, image_size)`: scaled, then its middle."""
     factor = image_size / min(colours.size)
     wide, high = (max(image_size, round(side * factor)) for side in colours.size)
     scaled = colours.resize((wide, high), Image.Resampling.BILINEAR)

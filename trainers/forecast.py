@@ -56,7 +56,7 @@ def summary(config: Config, options: Mapping[str, Any] | None = None) -> dict[st
     if options is None:
         return cost.summary(config)
     recipe = _recipe(json.dumps(dict(options), sort_keys=True))
-    n_classes, _ = _counts(recipe.data, recipe.image_size)
+    n_classes, _ = counts(recipe.data, recipe.image_size)
     whole = cost.summary(config, 1.0, n_classes, max(cost.FULL_SIZE, recipe.image_size))
     is_full = recipe.width == 1.0 and recipe.image_size >= cost.FULL_SIZE
     small = (recipe.width, n_classes, recipe.image_size)
@@ -68,7 +68,7 @@ def summary(config: Config, options: Mapping[str, Any] | None = None) -> dict[st
         "trial_flops": trial["flops"],
         "layers": whole["layers"],
         "receptive_field": whole["receptive_field"],
-        "memory_bytes": memory_of(trial, recipe, _n_at_once(config, recipe), _kind(recipe)),
+        "memory_bytes": memory_of(trial, recipe, n_at_once(config, recipe), precision(recipe)),
     }
     rates = _known_rates(_speed_file(recipe))
     seconds = {} if rates is None else {"seconds": _seconds(trial["rows"], recipe, rates)}
@@ -83,7 +83,7 @@ def tabulate(values: Mapping[str, Any], options: Mapping[str, Any] | None = None
         options: of a sweep.
     """
     recipe = _recipe(json.dumps(dict(options or {}), sort_keys=True))
-    n_classes, _ = _counts(recipe.data, recipe.image_size)
+    n_classes, _ = counts(recipe.data, recipe.image_size)
     return dict(sizes_of(values, 1.0, n_classes, max(cost.FULL_SIZE, recipe.image_size)))
 
 
@@ -120,17 +120,17 @@ def check(config: Config, options: Mapping[str, Any] | None = None) -> None:
     if options is None:
         return
     recipe = _recipe(json.dumps(dict(options), sort_keys=True))
-    _, n_pictures = _counts(recipe.data, recipe.image_size)
+    _, n_pictures = counts(recipe.data, recipe.image_size)
     check_batch(config, n_trained(recipe, n_pictures), recipe.ranks or 1)
 
 
-def _n_at_once(config: Config, recipe: Recipe) -> int:
-    """Images per process; how many GPUs a trial will see is not known here."""
+def n_at_once(config: Config, recipe: Recipe) -> int:
+    """Pictures per process; how many GPUs a trial will see is not known here."""
     return math.ceil(int(config["batch_size"]) / (recipe.ranks or 1))
 
 
 @lru_cache(maxsize=64)
-def _kind(recipe: Recipe) -> torch.dtype:
+def precision(recipe: Recipe) -> torch.dtype:
     return expected_precision(recipe)
 
 
@@ -139,7 +139,7 @@ def _seconds(rows: list[dict[str, Any]], recipe: Recipe, rates: Rates) -> float:
     for row in rows:
         per_flop, per_number = rates.get(row["op"], rates["conv"])
         each += per_flop * row["flops"] + per_number * _numbers(row)
-    _, n_all = _counts(recipe.data, recipe.image_size)
+    _, n_all = counts(recipe.data, recipe.image_size)
     n = recipe.n_validation
     held_out = int(n) if n >= 1 else round(n * n_all)
     is_all = recipe.train_on == "train+validation"
@@ -158,8 +158,8 @@ def _recipe(options: str) -> Recipe:
 
 
 @lru_cache(maxsize=64)
-def _counts(data: str | None, image_size: int) -> tuple[int, int]:
-    """Number of classes and of training images."""
+def counts(data: str | None, image_size: int) -> tuple[int, int]:
+    """Classes and training pictures."""
     if is_cifar10(data):
         return 10, SHAPES["train_y"][0]
     whole = open_collection(data, image_size)

@@ -1,4 +1,4 @@
-"""Memory of a training, predicted from its configuration and recipe.
+"""Memory of a training, known before it begins.
 
 Most of it are the activations that the forward pass keeps for the backward pass, which are known in
 closed form: see `trainers.cost.summary`, whose `activations` are numbers per image.
@@ -11,8 +11,6 @@ from typing import Any
 
 import torch
 
-from trainers.architecture import Config
-from trainers.cost import summary
 from trainers.device import free_memory
 from trainers.recipe import Recipe
 
@@ -26,24 +24,15 @@ class PredictedOutOfMemory(MemoryError):  # noqa: N818, the name says what would
     cause = "oom"
 
 
-def predict_memory(
-    config: Config, recipe: Recipe, batch: int, kind: torch.dtype, n_classes: int = 10
-) -> int:
-    """Bytes for weights, optimiser and the activations of `batch` images.
+def memory_of(found: Mapping[str, Any], recipe: Recipe, batch: int, kind: torch.dtype) -> int:
+    """Bytes for weights, optimiser and the activations of `batch` pictures.
 
     Args:
-        config: a configuration of the NAS space.
-        recipe: width, size of the images, whether weights are averaged.
-        batch: images in a forward pass of one process.
-        kind: data type of the computation; weights are never smaller than float32.
-        n_classes: of the data.
+        found: the network's summary, with `params` and `activations`.
+        recipe: says whether weights are averaged.
+        batch: pictures that one process takes at once.
+        kind: of number that is computed with; weights are never smaller than float32.
     """
-    found = summary(config, recipe.width, n_classes, recipe.image_size)
-    return memory_of(found, recipe, batch, kind)
-
-
-def memory_of(found: Mapping[str, Any], recipe: Recipe, batch: int, kind: torch.dtype) -> int:
-    """The same for a network whose summary is known."""
     copies = COPIES + (recipe.ema_decay > 0)
     own = max(torch.float32.itemsize, kind.itemsize) * copies
     cast = kind.itemsize if kind.itemsize < torch.float32.itemsize else 0  # kept for a whole step
@@ -51,19 +40,18 @@ def memory_of(found: Mapping[str, Any], recipe: Recipe, batch: int, kind: torch.
 
 
 def check_memory(
-    config: Config,
+    found: Mapping[str, Any],
     recipe: Recipe,
     batch: int,
     device: torch.device,
     kind: torch.dtype,
-    n_classes: int = 10,
 ) -> int:
-    """The predicted bytes, if the device has that much free memory.
+    """The predicted bytes of a training, if the device has them.
 
     Raises:
         PredictedOutOfMemory: it has not; the message has both figures.
     """
-    needed, free = predict_memory(config, recipe, batch, kind, n_classes), free_memory(device)
+    needed, free = memory_of(found, recipe, batch, kind), free_memory(device)
     if free is not None and needed > free:
         raise PredictedOutOfMemory(
             f"a training step of {batch} pictures needs about {needed / 2**30:.2f} GB, "

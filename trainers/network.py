@@ -10,7 +10,7 @@ import torch
 import yaml
 from torch import Tensor, nn
 
-from trainers.blocks import build
+from trainers.families import Family, family
 
 ARCHITECTURE_FILE, WEIGHTS_FILE = "architecture.yaml", "weights.safetensors"
 
@@ -40,7 +40,10 @@ class Classifier(nn.Module):
         self.classes = tuple(about["classes"])
         self.image_size = int(about["image_size"])
         width = float(about["width"])
-        self.network = build(about["config"], width, len(self.classes), self.image_size)
+        self.family: Family = family(about.get("family", "blocks"))
+        # Weights come from the file: a network that begins with others need not fetch them.
+        config = {**about["config"], "pretrained": False} if _fetches(about) else about["config"]
+        self.network = self.family.build(config, width, len(self.classes), self.image_size)
         mean, deviation = (torch.tensor(part)[:, None, None] for part in about["scale"])
         self.register_buffer("factor", 1.0 / deviation, persistent=False)
         self.register_buffer("shift", -mean / deviation, persistent=False)
@@ -49,6 +52,10 @@ class Classifier(nn.Module):
         """Pixels 0 to 255 of any type, `(batch, 3, size, size)`, to logits `(batch, n_classes)`."""
         logits: Tensor = self.network(images.float() * self.factor + self.shift)
         return logits
+
+
+def _fetches(about: Mapping[str, Any]) -> bool:
+    return bool(about["config"].get("pretrained", False))
 
 
 def load(folder: Path | str) -> Classifier:

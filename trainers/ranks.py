@@ -103,8 +103,14 @@ ONE_RANK = Group()
 
 
 @contextmanager
-def launch(n: int, config: Config, session: Session) -> Iterator[Group]:
-    """Start ranks 1 to `n` - 1, which train the same trial, and join them as rank 0.
+def launch(n: int, config: Config, session: Session, family: str = "blocks") -> Iterator[Group]:
+    """Starts ranks 1 to `n` - 1, which train the same trial, and joins them as rank 0.
+
+    Args:
+        n: how many ranks.
+        config: a configuration of the family's networks.
+        session: of the trial.
+        family: of networks, by name.
 
     Raises:
         RankFailed: another rank failed.
@@ -115,7 +121,9 @@ def launch(n: int, config: Config, session: Session) -> Iterator[Group]:
     _check(n)
     with tempfile.TemporaryDirectory(prefix="ranks-") as scratch:
         folder = Path(scratch)
-        children = [_start(Group(n, rank), config, session, folder) for rank in range(1, n)]
+        children = [
+            _start(Group(n, rank), (family, config), session, folder) for rank in range(1, n)
+        ]
         try:
             _await(children)
             _join(Group(n, 0), folder)
@@ -134,8 +142,12 @@ def _check(n: int) -> None:
         raise InvalidOption(f"ranks must be at most the {n_devices} visible GPUs, got {n}")
 
 
-def _start(group: Group, config: Config, session: Session, folder: Path) -> subprocess.Popen[str]:
+def _start(
+    group: Group, network: tuple[str, Config], session: Session, folder: Path
+) -> subprocess.Popen[str]:
+    family, config = network
     job = {
+        "family": family,
         "config": dict(config),
         "folder": str(session.folder),
         "seed": session.seed,
@@ -245,7 +257,8 @@ def _end_with_parent() -> None:
 
 
 def main() -> None:
-    """Entry point of the other ranks: the job is on the first line of the standard input."""
+    """A rank other than 0: the job comes in on the first line of the standard input."""
+    from trainers.families import family
     from trainers.training import Training
 
     job = json.loads(sys.stdin.readline())
@@ -257,7 +270,7 @@ def main() -> None:
     session.n_out_of_memory = job["n_out_of_memory"]
     try:
         _join(group, folder)
-        training = Training(job["config"], session, group)
+        training = Training(job["config"], session, group, family(job["family"]))
         is_wanted = True
         while is_wanted and not training.is_where_it_ends:
             training.run_epoch()

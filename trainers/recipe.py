@@ -54,7 +54,8 @@ class Recipe:
         seed: of weights, order and augmentation, combined with the session's seed, so that repeats
             still differ; None means the session's seed alone.
         save: a file for the final weights, relative to the trial's folder.
-        data: a folder of data sets with CIFAR-10, or a user's folder of images.
+        data: a folder of data sets with CIFAR-10, an own folder of pictures, or a data set of
+            torchvision: `torchvision:NAME` or `torchvision:NAME:FOLDER`.
     """
 
     epochs: int

@@ -12,12 +12,13 @@ from trainers import checkpoint
 from trainers.architecture import Config
 from trainers.dataset import check_recipe
 from trainers.device import n_ranks, pick_device, release
+from trainers.families import BLOCKS, Family
 from trainers.ranks import Group, launch
 from trainers.recipe import load_recipe
 from trainers.session import Session
 from trainers.training import CHECKPOINT, Diverged, Training
 
-__all__ = ["CHECKPOINT", "Diverged", "Training", "check_options", "train"]
+__all__ = ["CHECKPOINT", "Diverged", "Training", "check_options", "train", "train_network"]
 
 
 def train(config: Config, session: Session) -> None:
@@ -42,10 +43,15 @@ def train(config: Config, session: Session) -> None:
         Diverged: the loss is not finite any more.
         PredictedOutOfMemory: the device has too little memory.
     """
+    train_network(config, session, BLOCKS)
+
+
+def train_network(config: Config, session: Session, family: Family) -> None:
+    """The same for a network of any family."""
     recipe = load_recipe(session.options)
     try:
-        with launch(n_ranks(recipe), config, session) as group:
-            _train(config, session, group)
+        with launch(n_ranks(recipe), config, session, family.name) as group:
+            _train(Training(config, session, group, family), session, group)
     except BaseException as error:
         _forget(error)
         raise
@@ -65,8 +71,7 @@ def _forget(error: BaseException | None) -> None:
         error = error.__cause__ or error.__context__
 
 
-def _train(config: Config, session: Session, group: Group) -> None:
-    training = Training(config, session, group)
+def _train(training: Training, session: Session, group: Group) -> None:
     n_left = training.recipe.epochs - training.n_scored
     if training.is_where_it_ends:
         _report(training, session)
@@ -94,6 +99,7 @@ def _save_weights(training: Training, path: Path) -> None:
     weights = training.final_network.state_dict()
     content = {
         "weights": {name: value.cpu() for name, value in weights.items()},
+        "family": training.family.name,
         "config": dict(training.config),
         "width": recipe.width,
         "image_size": recipe.image_size,

@@ -6,9 +6,10 @@ import hashlib
 import json
 import math
 import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -18,17 +19,18 @@ from trainers import checkpoint
 from trainers.architecture import Config, check_batch
 from trainers.augment import Draws, Pictures, mixed
 from trainers.average import AveragedNetwork
-from trainers.blocks import build
-from trainers.cost import fingerprint, sizes
 from trainers.dataset import open_dataset
 from trainers.device import pick_device, pick_precision, set_up
+from trainers.families import BLOCKS, Family
 from trainers.memory import check_memory
+from trainers.optimiser import make_optimiser
 from trainers.ranks import ONE_RANK, Group
 from trainers.recipe import Recipe, load_recipe
 from trainers.schedule import learning_rate
 from trainers.session import Session
 from trainers.statistics import PacedStatistics
 
+T = TypeVar("T")
 CHECKPOINT = "checkpoint.pt"
 FORMAT = 2
 EVALUATION_BATCH = 500
@@ -53,13 +55,21 @@ class Training:
         is_stored: whether the checkpoint is from the end of the last finished epoch, or later.
 
     Args:
-        config: a configuration of the NAS space.
+        config: a configuration of the family's networks.
         session: folder, seed and options.
-        group: the processes that share the trial's batches, and the rank of this one.
+        group: the processes that share the trial's batches, and the place of this one.
+        family: of networks.
     """
 
-    def __init__(self, config: Config, session: Session, group: Group = ONE_RANK) -> None:
-        self.config, self.group, self.until = config, group, session.until
+    def __init__(
+        self,
+        config: Config,
+        session: Session,
+        group: Group = ONE_RANK,
+        family: Family = BLOCKS,
+    ) -> None:
+        self.family, self.config = family, family.complete(config)
+        self.group, self.until = group, session.until
         self.recipe = load_recipe(session.options)
         self.device = pick_device(group.rank)
         self.kind = pick_precision(self.recipe, self.device)
@@ -68,13 +78,15 @@ class Training:
         self.seed = _training_seed(self.recipe.seed, session.seed)
         # After an out-of-memory error a batch is split in halves; batch norm sees each half alone.
         self.n_parts = 2**session.n_out_of_memory
-        self.n_batches = _n_batches(config, len(self.data.train), group.n * self.n_parts)
-        self.memory = check_memory(
-            config, self.recipe, self._n_at_once(), self.device, self.kind, len(self.data.classes)
-        )
+        self.n_batches = _n_batches(self.config, len(self.data.train), group.n * self.n_parts)
+        described = self._described(family.summary)
+        n_at_once = self._n_at_once()
+        self.memory = check_memory(described, self.recipe, n_at_once, self.device, self.kind)
         session.folder.mkdir(parents=True, exist_ok=True)
         self.path = session.folder / CHECKPOINT
-        self.identity = _identity(config, self.recipe, self.seed, self.data.facts)
+        self.identity = _identity(
+            family.fingerprint(config), self.recipe, self.seed, self.data.facts
+        )
         self._make_network()
         self.generator = torch.Generator().manual_seed(self.seed)
         self.step = 0
@@ -89,15 +101,20 @@ class Training:
     def _make_network(self) -> None:
         torch.manual_seed(self.seed)
         recipe = self.recipe
-        network = build(self.config, recipe.width, len(self.data.classes), recipe.image_size)
+        network = self._described(self.family.build)
         kind = torch.float64 if self.kind == torch.float64 else torch.float32
         self.network = network.to(self.device, kind, memory_format=torch.channels_last)  # type: ignore[call-overload]
-        self.optimiser = _optimiser(self.network, recipe)
+        self.optimiser = make_optimiser(self.network, recipe, self.config)
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=self.kind == torch.float16)
         self.average = AveragedNetwork(self.network, recipe.ema_decay) if recipe.ema_decay else None
         self.statistics = PacedStatistics(self.network, self.n_parts)
         compiled: nn.Module = torch.compile(self.network) if recipe.compile else self.network  # type: ignore[assignment]
         self.forward = self.group.shared(compiled)
+
+    def _described(self, function: Callable[[Config, float, int, int], T]) -> T:
+        """What a function of the family says of this trial's network."""
+        n_classes, recipe = len(self.data.classes), self.recipe
+        return function(self.config, recipe.width, n_classes, recipe.image_size)
 
     @property
     def epoch(self) -> int:
@@ -284,7 +301,7 @@ class Training:
             "epochs": self.recipe.epochs,
             "seconds": self.seconds,
             "cpu_seconds": self.cpu_seconds,
-            **sizes(self.config, self.recipe.width, len(self.data.classes), self.recipe.image_size),
+            **self._described(self.family.sizes),
             **(self.facts() if self.epoch == self.recipe.epochs else {}),
         }
         self.start_epoch()
@@ -357,12 +374,10 @@ def _training_seed(option: int | None, own: int) -> int:
     return int(hashlib.sha256(f"{option}/{own}".encode()).hexdigest()[:8], 16)
 
 
-def _identity(config: Config, recipe: Recipe, seed: int, facts: dict[str, Any]) -> str:
-    """What must be equal for a checkpoint to be continued; options that affect only
-    speed or files may differ.
-    """
+def _identity(fingerprint: str, recipe: Recipe, seed: int, facts: dict[str, Any]) -> str:
+    """What must be equal for a checkpoint to be continued; how it is run may differ."""
     same = {name: value for name, value in asdict(recipe).items() if name not in HOW_IT_IS_RUN}
-    content = {"format": FORMAT, "fingerprint": fingerprint(config), "seed": seed, "recipe": same}
+    content = {"format": FORMAT, "fingerprint": fingerprint, "seed": seed, "recipe": same}
     return json.dumps({**content, "data": facts}, sort_keys=True)
 
 
@@ -370,16 +385,3 @@ def _n_batches(config: Config, n_train: int, n_parts: int) -> int:
     """Whole batches per epoch; the remainder is dropped, since a batch of one has no variance."""
     check_batch(config, n_train, n_parts)
     return n_train // int(config["batch_size"])
-
-
-def _optimiser(network: nn.Module, recipe: Recipe) -> torch.optim.SGD:
-    """SGD with Nesterov momentum; no weight decay on biases and normalisation."""
-    decaying = [weight for weight in network.parameters() if weight.ndim > 1]
-    others = [weight for weight in network.parameters() if weight.ndim <= 1]
-    groups = [
-        {"params": decaying, "weight_decay": recipe.weight_decay},
-        {"params": others, "weight_decay": 0.0},
-    ]
-    return torch.optim.SGD(
-        groups, lr=0.1, momentum=recipe.momentum, nesterov=recipe.momentum > 0, fused=True
-    )

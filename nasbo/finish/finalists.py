@@ -139,6 +139,7 @@ def final_sweep(folder: Path, sweep: Sweep, trainer: Trainer, wish: Wish) -> Swe
         rungs="off",
         keep_checkpoints=0,
         stop_at=None,
+        begin=[],
         warm_start=None,
         working_folder=os.getcwd(),
         provenance={},

@@ -99,6 +99,8 @@ def make_order(request: Request, is_near: bool = True) -> Order:
         folder = str((working_dir / Path(folder).expanduser()).resolve())
     file = _inside(find_space_file(request.file), working_dir, request.file)
     _inside(Path(sweep.space), working_dir, request.file)
+    if named := request.given.get("begin"):
+        _inside(Path(named), working_dir, named)
     env = parse_env(request.env)
     if not is_url(folder) and (Path(folder) / SETTINGS_FILE).exists():
         check_same(Path(folder), sweep, space)

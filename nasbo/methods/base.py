@@ -255,11 +255,12 @@ def _outside(
     return allows
 
 
-def design_size(space: Space) -> int:
-    """Number of configs of the initial design."""
+def design_size(space: Space, counts: Counter[int] | None = None) -> int:
+    """How many configs the initial design has, or has left behind those counted by subspace."""
+    counts = counts or Counter()
     if space.n_subspaces > MAX_DESIGN_SUBSPACES:
-        return MANY_SUBSPACES_DESIGN
-    return len(open_design(space, Counter()))
+        return max(MANY_SUBSPACES_DESIGN - sum(counts.values()), 0)
+    return len(open_design(space, counts))
 
 
 def draw(

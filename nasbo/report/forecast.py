@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from nasbo.report.progress import duration
+from nasbo.space import Config, Space
 from nasbo.sweeps.forecast import SECONDS, SHARES, Forecast, Length, Stretches
 
 
@@ -55,6 +56,17 @@ def describe_rungs(stretches: Stretches | None, trials: int) -> list[str]:
         f"{stretches.n_configs:,} configs, {stretches.n_full} of them trained in full, {n_steps:,} "
         f"epochs instead of {stretches.n_configs * rungs.full:,}"
     ]
+
+
+def describe_begin(begin: Sequence[Config] | str, space: Space) -> list[str]:
+    """The configs that a sweep begins with, in words; nothing without any."""
+    if not begin or isinstance(begin, str):
+        return []
+    lines = [f"begins with {len(begin)} {'config' if len(begin) == 1 else 'configs'}:"]
+    for config in begin:
+        values = ", ".join(f"{name}={value}" for name, value in config.items())
+        lines.append(f"  subspace {space.subspace_of(config).index}: {values}")
+    return lines
 
 
 def describe_options(path: str, options: Mapping[str, Any], is_checked: bool) -> str:

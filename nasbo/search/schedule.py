@@ -9,7 +9,8 @@ from typing import Any
 
 from nasbo.errors import NasboError
 from nasbo.history import History, View
-from nasbo.methods.base import MAX_DESIGN_SUBSPACES, design_size, open_design
+from nasbo.methods.base import design_size
+from nasbo.search.begin import has_only_begun
 from nasbo.space import Space
 
 MAX_ROUND_SUBSPACES = 64
@@ -81,6 +82,8 @@ class Rounds:
     def is_due(schedule: Schedule, history: History) -> bool:
         if not history.rounds or not history.open_numbers:
             return True
+        if has_only_begun(history) and design_left(history) > 0:
+            return True  # the design need not know how the user's own configs end
         last = history.rounds[-1]
         ended = sum(not t.is_open for t in history.trials if t.round == last.number)
         enough = math.ceil(schedule.share * last.size - 1e-9)  # 0.55 * 20 is not 11
@@ -139,11 +142,8 @@ def next_round_size(history: View, batch: int | None = None, slots: int = 1) -> 
 
 
 def design_left(history: View) -> int:
-    """Number of configs of the initial design that have not been suggested."""
-    space, counts = history.space, history.design_counts()
-    if space.n_subspaces > MAX_DESIGN_SUBSPACES:
-        return max(design_size(space) - sum(counts.values()), 0)
-    return len(open_design(space, counts))
+    """How many configs of the initial design have not been handed out."""
+    return design_size(history.space, history.design_counts())
 
 
 def is_crowded(space: Space) -> bool:

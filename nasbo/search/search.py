@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import time
 from collections import deque
@@ -34,14 +33,15 @@ from nasbo.history.estimates import take_estimates
 from nasbo.history.journal import Journal, without_collection
 from nasbo.methods import Suggestion, make_method
 from nasbo.methods.feasible import first_allowed
+from nasbo.search.begin import checked, suggestions
 from nasbo.search.rungs import Promotion, due_promotions, first_target
 from nasbo.search.told import (
     check_equal,
     check_uses_features,
     ending_of,
+    finite_value_of,
     number_of,
     rungs_note,
-    value_of,
 )
 from nasbo.space import Config, Space, load_space
 
@@ -63,6 +63,7 @@ class Search:
             network; always the same function for one search.
         rungs: steps at which trials pause and are compared, the last one a full training, or
             ``Rungs``. ``ask`` then returns the best ones again, with a later ``until``.
+        begin: configs to try before those of the method; a search that is continued has had them.
         options: options of the method, e.g. ``preset="paper"``.
     """
 
@@ -81,6 +82,7 @@ class Search:
         limits: Callable[[Config], bool] | None = None,
         rungs: Rungs | Sequence[int] | None = None,
         features: Features | Callable[[Config], Mapping[str, float]] | None = None,
+        begin: Sequence[Config] = (),
         **options: Any,
     ) -> None:
         self.space = load_space(space)
@@ -108,11 +110,14 @@ class Search:
         if journal is not None and not isinstance(journal, Journal):
             journal = Journal(Path(journal))
         self.journal = journal
-        self._returned: deque[int] = deque()
         self.events = []
-        self._begin(past)
+        first = suggestions(checked(self.space, begin, limits))
+        self._open(past)
+        if not self.history.n_suggested:
+            self.add_round(first, 0.0)
+        self._returned = deque(self.history.open_numbers)
 
-    def _begin(self, past: Sequence[ev.Event]) -> None:
+    def _open(self, past: Sequence[ev.Event]) -> None:
         try:
             with without_collection():
                 if self.journal is not None:
@@ -129,7 +134,6 @@ class Search:
             self.record(self._settings)
         elif self.journal is not None:
             self.record(ev.Opened(), sync=False)
-        self._returned.extend(self.history.open_numbers)
 
     def ask(self, n: int = 1) -> list[Trial]:
         """The next ``n`` trials to run; fewer only if the space has no untried config left.
@@ -326,9 +330,7 @@ class Search:
             origin: name of the past sweep that it comes from.
             is_comparable: whether it may be the best; if not, only the surrogate uses it.
         """
-        config, value = self.space.canonical(config), value_of(value)
-        if not math.isfinite(value):
-            raise NasboError(f"an observed value must be finite, got {value}")
+        config, value = self.space.canonical(config), finite_value_of(value)
         self.record(
             ev.Observed(
                 trial=self.history.n_runs,
@@ -381,9 +383,7 @@ class Search:
 
     def record(self, *events: ev.Event, sync: bool = True) -> None:
         """Write events to the journal, then apply them: what is known is on disk."""
-        if not events:
-            return
-        if self.journal:
+        if events and self.journal:
             self.journal.append(*(item.to_json() for item in events), sync=sync)
         for item in events:
             self._apply(item)

@@ -57,6 +57,14 @@ def value_of(value: Any) -> float:
         raise NasboError(f"a value must be a number, got {shorten(value)}") from error
 
 
+def finite_value_of(value: Any) -> float:
+    """A value from elsewhere, which cannot have diverged."""
+    number = value_of(value)
+    if not math.isfinite(number):
+        raise NasboError(f"an observed value must be finite, got {number}")
+    return number
+
+
 def ending_of(value: float | None, error: str | None) -> tuple[Ending, float | None]:
     """The ending of a run, and its value if finite."""
     ending = Ending.FINISHED if error is None else Ending.of(error)

@@ -23,6 +23,7 @@ from nasbo.shipped import check_own_name
 from nasbo.space import Space, load_space
 from nasbo.space.difference import first_difference
 from nasbo.storage.location import is_url
+from nasbo.sweeps.begin import begin_configs
 from nasbo.sweeps.callbacks import callback_classes
 from nasbo.sweeps.folder import SweepFolder
 from nasbo.sweeps.forecast import SECONDS
@@ -75,7 +76,7 @@ def prepare(file: str, given: Mapping[str, Any], console: Console) -> tuple[Swee
         _check_metric(sweep, trainer)
     _check_constraints(sweep, space, trainer, console)
     _check_features(sweep, space, trainer)
-    return sweep, space
+    return replace(sweep, begin=begin_configs(sweep, file, space, trainer)), space
 
 
 def _resolved_rungs(sweep: Sweep, trainer: Trainer, console: Console) -> str | list[int]:

@@ -7,6 +7,7 @@ be more or less expensive.
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -152,13 +153,19 @@ def round_sizes(sweep: Sweep, space: Space, slots: int) -> list[int]:
     left = sweep.trials
     sizes: list[int] = []
     while left > 0:
-        size = design_size(space) if not sizes else usual
+        size = first_size(sweep, space) if not sizes else usual
         sizes.append(min(size, left))
         left -= sizes[-1]
     if sweep.schedule == "async":
         sizes = [sweep.trials]
     n_repeats = _n_repeats(sweep)
     return [*sizes, n_repeats] if n_repeats else sizes
+
+
+def first_size(sweep: Sweep, space: Space) -> int:
+    """Configs that begin, and what they leave of the initial design."""
+    begin = sweep.begin if isinstance(sweep.begin, list) else []
+    return len(begin) + design_size(space, Counter(space.subspace_of(c).index for c in begin))
 
 
 def _end(seconds: NDArray[np.float64], slots: int) -> float:

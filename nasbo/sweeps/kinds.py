@@ -103,6 +103,14 @@ _RUNGS = Rule(
         or (isinstance(value, list) and all(is_count(step) for step in value))
     ),
 )
+_BEGIN = Rule(
+    "{name} must be a list of configs, each a mapping, or a file of them, got {value!r}",
+    lambda value: (
+        bool(value)
+        if isinstance(value, str)
+        else isinstance(value, list) and all(isinstance(one, dict) for one in value)
+    ),
+)
 _LIST = Rule("{name} must be a list, got {value!r}", lambda value: isinstance(value, list))
 _CLASSES = Rule(
     "{name} must be a list of module:Class, got {value!r}",
@@ -130,6 +138,7 @@ _FEATURES = Rule(
     ),
 )
 FEATURES = Kind((_FEATURES,), metavar="auto|none|A,B,C", parse=parse_names)
+BEGIN = Kind((_BEGIN,), metavar="FILE")
 RUNGS = Kind((_RUNGS,), metavar="auto|off|A,B,C", parse=parse_rungs)
 LIMITS = Kind((_LIST,), metavar="'NAME<=NUMBER'", parse=list, joins="items")
 CLASSES = Kind((_LIST, _CLASSES), metavar="MODULE:CLASS", parse=list, joins="items")

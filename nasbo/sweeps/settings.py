@@ -132,6 +132,9 @@ class Sweep:
         None, kinds.NUMBER,
         "End when this value is reached; under noise, when it is expected of the best trial: a "
         "lucky value ends nothing.")
+    begin: list[dict[str, Any]] | str = setting(
+        list, kinds.BEGIN,
+        "A YAML or JSON file of configs to try before all others; in a sweep file also a list.")
     warm_start: str | None = setting(None, kinds.FOLDER, "Learn from another sweep's results.")
     address: str | None = setting(
         None, kinds.TEXT,
@@ -225,6 +228,8 @@ def read_settings(path: str | os.PathLike[str]) -> dict[str, Any]:
     known = [name for name in SETTINGS if name != "provenance"]
     if unknown := [key for key in content if key not in known]:
         raise SweepError(f"{file}: unknown setting {unknown[0]!r}; known: {', '.join(known)}")
+    if isinstance(begin := content.get("begin"), str):
+        content["begin"] = str(file.parent / begin)
     return {**content, "space": _beside(file, content["space"])}
 
 

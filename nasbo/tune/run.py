@@ -21,6 +21,7 @@ from ray.tune import Stopper
 
 from nasbo.history import History
 from nasbo.search import Search, StoppingRule
+from nasbo.search.begin import has_only_begun
 from nasbo.search.stopping import TO_THE_END
 from nasbo.space import Space
 from nasbo.storage.mirror import location_of
@@ -115,7 +116,7 @@ def run_sweep(
     try:
         if n_trials is not None and n_trials != searcher.driver.schedule.budget:
             searcher.extend(n_trials)
-        if searcher.search.history.n_suggested == 0:
+        if has_only_begun(searcher.search.history):
             _warm_start(searcher.search, sweep)
         metadata = job_metadata(folder, sweep, observers.report_url)
         # Ray installs its own SIGTERM handler when it connects: install ours again.

@@ -41,8 +41,8 @@ class NasboSearch(Searcher):
         metric: the result to optimise. Tune passes the one of ``TuneConfig`` only with a
             ``param_space``. Without any, it is the trainable's return value.
         mode: ``"min"`` or ``"max"``.
-        points_to_evaluate: configs to run first; they count towards the design.
-        evaluated_rewards: their values, if known: then none of them is run.
+        points_to_evaluate: configs to run first, as ``begin``, by the name that it has in Tune.
+        evaluated_rewards: their values, if they are known: then none of them is run.
         method: a name from ``nasbo.METHODS``.
         method_options: options of the method.
         seed: the same seed and the same results give the same configs (``schedule="round"``).
@@ -60,6 +60,7 @@ class NasboSearch(Searcher):
             the step ``until`` at which the trainable must return (``None`` for a full training) and
             the step ``start`` from which it continues. Only with Tune's default scheduler: rungs
             stop trials themselves.
+        begin: configs to run first; they count towards the design.
     """
 
     _metric: str | None
@@ -85,6 +86,7 @@ class NasboSearch(Searcher):
         limits: Callable[[Config], bool] | None = None,
         rungs: Rungs | Sequence[int] | None = None,
         features: Features | Callable[[Config], Mapping[str, float]] | None = None,
+        begin: Sequence[Config] = (),
     ) -> None:
         super().__init__(metric=metric, mode=mode)
         self._limits, self._rungs, self._features = limits, rungs, as_features(features)
@@ -97,8 +99,12 @@ class NasboSearch(Searcher):
         self._steps: dict[str, int] = {}
         self._lacks_metric = False
         check_method_options(method, self._options)
+        points = points_to_evaluate or []
+        if points and begin:
+            raise NasboError("begin and points_to_evaluate mean the same: give one of them")
+        self._configs = [*begin] if evaluated_rewards is not None else [*begin, *points]
         self._start(self._new_search())
-        self._take_points(points_to_evaluate or [], evaluated_rewards)
+        self._take_results(points, evaluated_rewards)
 
     def _new_search(self, past: Sequence[Event] = ()) -> Search:
         mode = self._mode or "min"
@@ -111,6 +117,7 @@ class NasboSearch(Searcher):
             limits=self._limits,
             rungs=self._rungs,
             features=self._features,
+            begin=self._configs,
             **self._options,
         )
 
@@ -130,7 +137,7 @@ class NasboSearch(Searcher):
         self.driver.running = set(self._trials.values())
         self.driver.forget(self.driver.running)  # Tune itself runs these again
 
-    def _take_points(self, points: list[Config], values: list[float] | None) -> None:
+    def _take_results(self, points: list[Config], values: list[float] | None) -> None:
         if values is not None and len(values) != len(points):
             raise NasboError(
                 f"evaluated_rewards must match points_to_evaluate: "
@@ -138,9 +145,6 @@ class NasboSearch(Searcher):
             )
         for config, value in zip(points, values or [], strict=False):
             self.search.observe(config, value)
-        if values is None and points:
-            first = [Suggestion(self.space.canonical(config), "design") for config in points]
-            self.driver.add(first, 0.0, [])
 
     # What Tune calls
 

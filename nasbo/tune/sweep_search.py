@@ -76,6 +76,7 @@ class SweepSearch(Searcher):
         self._trials: dict[str, int] = {}
         self._capacity = Capacity(sweep)
         self._limits, self._features = limits_of(sweep), features_of(sweep, space)
+        begin = sweep.begin if isinstance(sweep.begin, list) else []
         self.search = Search(
             space,
             sweep.method,
@@ -86,6 +87,7 @@ class SweepSearch(Searcher):
             rungs=trainer.rungs(sweep.rungs, sweep.eta, sweep.trainer_options),
             limits=self._limits,
             features=self._features,
+            begin=begin,
             **sweep.method_options,
         )
         self._screening = Screening(self.search, sweep, trainer, self._limits)

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from tests.trainers.test_memory import predicted_bytes
 from trainers import cifar10, cost, forecast
 from trainers.architecture import InvalidArchitecture
 from trainers.device import expected_precision
-from trainers.memory import predict_memory
 from trainers.recipe import load_recipe
 
 Make = Callable[..., dict[str, Any]]
@@ -43,7 +43,7 @@ def test_as_options_train_it(sample_config: Make) -> None:
     assert (found["trial_params"], found["trial_flops"]) == (trial["params"], trial["flops"])
     recipe = load_recipe({"recipe": "proxy"})
     kind = expected_precision(recipe)
-    assert found["memory_bytes"] == predict_memory(config, recipe, config["batch_size"], kind)
+    assert found["memory_bytes"] == predicted_bytes(config, recipe, config["batch_size"], kind)
     assert "seconds" not in found
 
 

@@ -12,8 +12,8 @@ import torch
 from trainers import forecast, memory, train, training
 from trainers.blocks import build
 from trainers.cost import summary
-from trainers.memory import PredictedOutOfMemory, predict_memory
-from trainers.recipe import load_recipe
+from trainers.memory import PredictedOutOfMemory, memory_of
+from trainers.recipe import Recipe, load_recipe
 from trainers.session import LocalSession
 
 Make = Callable[..., dict[str, Any]]
@@ -37,6 +37,12 @@ def _kept_bytes(network: torch.nn.Module, images: torch.Tensor) -> int:
     return sum(kept.values())
 
 
+def predicted_bytes(config: dict[str, Any], recipe: Recipe, batch: int, kind: torch.dtype) -> int:
+    """What is predicted for a block network."""
+    found = summary(config, recipe.width, image_size=recipe.image_size)
+    return memory_of(found, recipe, batch, kind)
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_the_predicted_activations_are_those_that_are_kept(sample_config: Make, seed: int) -> None:
     config = sample_config(seed)
@@ -56,7 +62,7 @@ def test_reduced_precision_keeps_half_and_a_copy_of_the_weights(
     with torch.autocast("cpu", torch.bfloat16):
         kept = _kept_bytes(network, images)
     recipe = load_recipe({"width": 0.5})
-    whole = predict_memory(config, recipe, 8, torch.bfloat16)
+    whole = predicted_bytes(config, recipe, 8, torch.bfloat16)
     own = 4 * 3 * summary(config, 0.5)["params"]
     assert whole - own == pytest.approx(kept, rel=0.03)
 
@@ -64,11 +70,11 @@ def test_reduced_precision_keeps_half_and_a_copy_of_the_weights(
 def test_batch_weights_and_averaging_add_up(uniform_config: Make) -> None:
     config = uniform_config(0)
     found = summary(config, 0.25, image_size=8)
-    plain = predict_memory(config, load_recipe(TINY), 10, torch.float32)
+    plain = predicted_bytes(config, load_recipe(TINY), 10, torch.float32)
     assert plain == 4 * (3 * found["params"] + 10 * found["activations"])
-    averaged = predict_memory(config, load_recipe({**TINY, "ema_decay": 0.9}), 10, torch.float32)
+    averaged = predicted_bytes(config, load_recipe({**TINY, "ema_decay": 0.9}), 10, torch.float32)
     assert averaged - plain == 4 * found["params"]
-    assert predict_memory(config, load_recipe(TINY), 10, torch.float64) == 2 * plain
+    assert predicted_bytes(config, load_recipe(TINY), 10, torch.float64) == 2 * plain
 
 
 def test_the_forecast_knows_precision_and_ranks(uniform_config: Make) -> None:
@@ -99,7 +105,7 @@ def test_what_does_not_fit_is_not_launched(
     tmp_path: Path, uniform_config: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = uniform_config(2, batch_size=128)
-    needed = predict_memory(config, load_recipe(TINY), 128, torch.float32)
+    needed = predicted_bytes(config, load_recipe(TINY), 128, torch.float32)
     monkeypatch.setattr(memory, "free_memory", lambda device: needed - 1)
     session = LocalSession(tmp_path, 0, TINY)
     with pytest.raises(PredictedOutOfMemory, match="step of 128 pictures needs about") as caught:
