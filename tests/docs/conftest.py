@@ -56,6 +56,8 @@ def prepare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Prepare
         for block in blocks_of(page):
             if block.file is not None:
                 (tmp_path / block.file).write_text(block.text)
+        for example in (ROOT / "docs" / "examples").glob("*.py"):
+            shutil.copy(example, tmp_path)
         for name, journal in (("first", "reports"), ("second", "stopped_early")):
             shutil.copytree(JOURNALS / journal, tmp_path / "runs" / name)
         if "trainers.load" in page.read_text(encoding="utf-8"):

@@ -13,8 +13,9 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 ROOT = Path(__file__).parents[2]
-LANGUAGES = {"python", "sh", "yaml", "json", "toml", "dockerfile", "text", ""}
-"""What a block may be; all but the last three are run, parsed or looked up."""
+LANGUAGES = {"python", "py", "sh", "yaml", "json", "toml", "dockerfile", "text", ""}
+"""What a block may be; all but the last three are run, parsed or looked up. ``py`` is a part of a
+program, which is compiled only."""
 _FILE = re.compile(r"# ([\w./-]+\.(?:py|yaml))\n")
 
 

@@ -30,6 +30,11 @@ def test_every_block_has_a_known_language() -> None:
     assert not unknown
 
 
+@pytest.mark.parametrize("block", blocks("py"), ids=str)
+def test_a_part_of_a_program_compiles(block: Block) -> None:
+    compile(block.text, str(block), "exec")
+
+
 @pytest.mark.parametrize("block", SPACES, ids=str)
 def test_a_space_has_a_default_config(block: Block) -> None:
     space = load_space(read_yaml(block.text))

@@ -66,7 +66,7 @@ def test_both_sides_are_measured(uniform_config: Any) -> None:
 def test_the_command_explains_itself() -> None:
     shown = CliRunner().invoke(cli, ["bench", "trainer", "--help"])
     assert shown.exit_code == 0
-    assert "plain torchvision loop" in shown.output
+    assert "plain torchvision" in shown.output
 
 
 @pytest.mark.parametrize(
