@@ -153,6 +153,14 @@ def test_a_file_of_its_own(name: str, tmp_path: Path, monkeypatch: pytest.Monkey
     assert sweep.begin == [A]
 
 
+def test_the_settings_of_a_sweep_serve_as_a_file(tmp_path: Path) -> None:
+    sweep, _ = prepare(written(tmp_path, LISTED), {}, QUIET)
+    create_folder(tmp_path / "first", sweep)
+    given = {"begin": str(tmp_path / "first" / "sweep.yaml"), "trainer": TRAINER}
+    again, _ = prepare("simulation", given, QUIET)
+    assert again.begin == [A, C]
+
+
 @pytest.mark.parametrize(
     ("begin", "words"),
     [

@@ -68,6 +68,7 @@ def _located(begin: list[Any] | str, file: str) -> tuple[list[Any], list[str]]:
         root = read_file(Path(begin).expanduser())
     except NasboError as error:
         raise SweepError(str(error)) from error
+    root = _listed_in(root) or root
     nodes = root.value if root.is_list else [root]
     if not nodes or not all(node.is_mapping for node in nodes):
         raise SweepError(f"{root.place}: {SHAPE}, got {shorten(root.plain())}")
@@ -77,10 +78,16 @@ def _located(begin: list[Any] | str, file: str) -> tuple[list[Any], list[str]]:
 def _below(file: str) -> Node | None:
     """The node of ``begin`` in a sweep file; ``None`` where the file has none."""
     try:
-        root = read_file(Path(file))
+        return _listed_in(read_file(Path(file)))
     except NasboError:  # a space by its name, or YAML that only settings may have
         return None
-    return next((node for key, node in root.pairs() if key.value == NAME), None)
+
+
+def _listed_in(root: Node) -> Node | None:
+    """The list ``begin`` of a document that is a sweep's settings."""
+    pairs = {key.value: node for key, node in root.pairs()} if root.is_mapping else {}
+    listed = pairs.get(NAME) if "space" in pairs else None
+    return listed if listed is not None and listed.is_list else None
 
 
 def _places(node: Node | None) -> list[str]:

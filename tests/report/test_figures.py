@@ -410,7 +410,8 @@ def test_command_gives_every_setting_an_option_that_exists(tmp_path: Path) -> No
         "stop_at": 0.123456789, "warm_start": "other", "method_options": {"preset": "paper"},
         "trainer_options": {"recipe": "proxy"}, "constraints": ["params <= 1e6", "flops<=2e8"],
         "repeats": 2, "repeat_top": 4, "resources": {"spot": 0.5},
-        "rungs": [2, 6, 18], "eta": 4, "keep_paused": 7,
+        "rungs": [2, 6, 18], "eta": 4, "keep_paused": 7, "features": ["params", "flops"],
+        "callbacks": ["mine:Calls"], "begin": [{"C": 1.0, "kernel": "linear"}],
     }  # fmt: skip
     study = _poor(tmp_path, **every)
     untold = {"space", "trainer", "trials", "method", "metric", "mode"}
@@ -420,8 +421,11 @@ def test_command_gives_every_setting_an_option_that_exists(tmp_path: Path) -> No
     parsed = cli.commands["run"].make_context("run", words).params
     for name, value in every.items():
         told = parsed[name]
-        if name == "rungs":
-            assert told == "2,6,18"
+        if name in ("rungs", "features"):
+            assert told == ",".join(map(str, value))
+        elif name == "begin":
+            assert told == str(study.folder.path / "sweep.yaml")
+            assert study.sweep.begin == value
         elif isinstance(value, list):
             assert told == tuple(value)
         elif isinstance(value, dict):

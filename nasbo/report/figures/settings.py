@@ -15,7 +15,7 @@ from nasbo.history import Trial
 from nasbo.report.axes import number_text
 from nasbo.report.study import Figure, Study, values_text
 from nasbo.sweeps.declaration import Setting
-from nasbo.sweeps.folder import SPACE_FILE
+from nasbo.sweeps.folder import SETTINGS_FILE, SPACE_FILE
 from nasbo.sweeps.settings import SETTINGS, taken_by
 
 N_BEST = 10
@@ -93,6 +93,8 @@ def list_settings(study: Study) -> Figure:
     )
     if study.folder.location:
         caption += f" The sweep's own copy of its space is {study.address}/{SPACE_FILE}."
+        if study.sweep.begin:
+            caption += f" Its configs to begin with are in {study.address}/{SETTINGS_FILE}."
     return Figure("settings", "Settings", caption, html=html)
 
 
@@ -112,7 +114,10 @@ def repeat_command(study: Study) -> str:
     # A run reads its space from a file: for a sweep in a bucket, the original one.
     space = study.sweep.space if study.folder.location else str(study.folder.path / SPACE_FILE)
     words = ["nasbo", "run", space]
-    sweep = replace(study.sweep, trials=study.budget)
+    # Configs to begin with have no flag of their own: they stand in the sweep's settings.
+    settings = str(study.folder.path / SETTINGS_FILE)
+    begin: str | list[Any] = settings if study.sweep.begin and not study.folder.location else []
+    sweep = replace(study.sweep, trials=study.budget, begin=begin)
     for declared in taken_by("run"):
         value = getattr(sweep, declared.name)
         if _is_told(declared, value):
@@ -127,7 +132,7 @@ def _is_told(declared: Setting, value: object) -> bool:
     """Whether a setting must be given on the command line to be the same again."""
     if declared.name in NOT_AGAIN or value is None:
         return False
-    return declared.name in ALWAYS or value != declared.default
+    return declared.name in ALWAYS or (value != declared.default and value != [])
 
 
 def _texts(declared: Setting, value: Any) -> list[str]:
