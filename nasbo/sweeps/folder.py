@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 SETTINGS_FILE = "sweep.yaml"
 SPACE_FILE = "space.yaml"
+ERROR_FILE = "error.txt"
+"""File in a trial's folder with the traceback of its last crash."""
 N_SHOWN = 10
 
 

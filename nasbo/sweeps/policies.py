@@ -17,6 +17,8 @@ from nasbo.sweeps.settings import Sweep
 from nasbo.trainer import DATA, Trainer, cause_of
 
 logger = logging.getLogger(__name__)
+CHECKPOINTS = "checkpoint*"
+"""Files of a trial that are removed when they are no longer needed."""
 
 
 class Screening:
@@ -117,10 +119,10 @@ def prune_checkpoints(folder: Path, ended: list[Run], history: View, n_kept: int
 
 def remove_checkpoints(folder: Path, run: Run) -> None:
     """Remove the files ``checkpoint*`` of a run, also in the sweep's bucket."""
-    for file in trial_folder(folder, run.number).glob("checkpoint*"):
-        _remove(file)
+    for file in trial_folder(folder, run.number).glob(CHECKPOINTS):
+        remove_file(file)
     if (location := location_of(folder)) is not None:
-        delete_files(location, trial_name(run.number), "checkpoint*")
+        delete_files(location, trial_name(run.number), CHECKPOINTS)
 
 
 def _place(run: Run, history: View) -> tuple[bool, float, int]:
@@ -135,7 +137,8 @@ def _place(run: Run, history: View) -> tuple[bool, float, int]:
     return is_behind, -history.score(0.0 if value is None else value), run.number
 
 
-def _remove(path: Path) -> None:
+def remove_file(path: Path) -> None:
+    """Remove a file, or a folder with all its files."""
     if path.is_dir():
         shutil.rmtree(path, ignore_errors=True)
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import faulthandler
 import hashlib
 import json
+import logging
 import math
 import os
 import tempfile
@@ -24,13 +25,15 @@ from nasbo.search import Verdict
 from nasbo.space import Config
 from nasbo.storage.location import Location
 from nasbo.storage.trial_files import TrialFiles
-from nasbo.sweeps.folder import trial_folder, trial_name
+from nasbo.sweeps.folder import ERROR_FILE, trial_folder, trial_name
+from nasbo.sweeps.policies import CHECKPOINTS, remove_file
 from nasbo.sweeps.settings import Sweep
 from nasbo.trainer import DATA, Trainer, cause_of, load_trainer
 from nasbo.tune.preparation import prepare_node
 from nasbo.tune.results import STEP
 from nasbo.tune.verdicts import Board
 
+logger = logging.getLogger(__name__)
 TIMEOUT_FILE, WORKER_FILE = "timeout.txt", "worker.json"
 
 
@@ -97,6 +100,7 @@ class TuneSession:
     Attributes:
         n_out_of_memory: how often this trial has run out of memory, so that a trainer can use less.
         until: the step at which the trial is to pause; ``None`` for a training to its end.
+        is_broken_off: whether Tune has ended the trial at a report, as the sweep ends.
     """
 
     def __init__(
@@ -115,7 +119,7 @@ class TuneSession:
         self.n_out_of_memory = n_out_of_memory
         self.step, self.until, self._board = stretch.step, stretch.until, task.board
         self._last: dict[str, Any] | None = None
-        self._told = Verdict.GO_ON
+        self._told, self.is_broken_off = Verdict.GO_ON, False
         self._metric, self._is_metric_late = task.sweep.metric, task.is_metric_late
         store, timeout_s = self._store_last if self._files else None, task.sweep.report_timeout_s
         self._watchdog = Watchdog(self.folder / TIMEOUT_FILE, timeout_s, store)
@@ -136,6 +140,22 @@ class TuneSession:
             return Verdict.GO_ON
         return self._board.take(tune.get_context().get_trial_id())
 
+    @property
+    def has_checkpoint(self) -> bool:
+        """Whether an earlier attempt has left files ``checkpoint*``."""
+        return any(self.folder.glob(CHECKPOINTS))
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether the trainer has reported nothing."""
+        return self._last is None
+
+    def begin_again(self) -> None:
+        """Remove the checkpoints; steps are counted from the start."""
+        for file in self.folder.glob(CHECKPOINTS):
+            remove_file(file)
+        self.step = 0
+
     def conclude(self, result: Any) -> None:
         """Report what the trainer returned to Tune, after its last files are stored.
 
@@ -145,6 +165,7 @@ class TuneSession:
         last = returned or self._last
         if last is None:
             raise MissingMetricError("the trainer neither reported nor returned anything")
+        (self.folder / ERROR_FILE).unlink(missing_ok=True)  # from an earlier attempt
         is_told = self._told is not Verdict.GO_ON
         if is_told and (math.isfinite(last[VALUE]) or self._is_early(last)):
             self._tell({**last, CAUSE: OBEYED[self._told]})
@@ -168,7 +189,11 @@ class TuneSession:
         self._last = result
         with self._watchdog.paused():  # the driver's time does not count
             self.store()
-            tune.report({**result, STEP: self.step})
+            try:
+                tune.report({**result, STEP: self.step})
+            except SystemExit:  # Tune's way to end the thread
+                self.is_broken_off = True
+                raise
 
     def store(self) -> None:
         """Upload the folder to the bucket, if the sweep has one."""
@@ -329,7 +354,22 @@ def run_trial(config: dict[str, Any], task: TrialTask) -> None:
 
 
 def _result(trainer: Trainer, config: Config, session: TuneSession) -> Any:
-    """What the trainer returns; ``None`` if it had to be ended."""
+    """What the trainer returns; ``None`` if it had to be ended.
+
+    A trainer that resumes may find its training complete and say nothing, where its process was
+    killed between the last checkpoint and its report. What the checkpoint was worth is not known
+    then: it is removed, and the config trained from the start.
+    """
+    had_checkpoint = trainer.resumes and session.has_checkpoint
+    result = _call(trainer, config, session)
+    if result is None and session.is_silent and had_checkpoint:
+        logger.warning("a checkpoint without a report: %s begins again", session.folder.name)
+        session.begin_again()
+        result = _call(trainer, config, session)
+    return result
+
+
+def _call(trainer: Trainer, config: Config, session: TuneSession) -> Any:
     try:
         return trainer(config, session)
     except TrainingEnded:
@@ -347,8 +387,10 @@ def _train(config: dict[str, Any], task: TrialTask, session: TuneSession) -> Non
         with session:
             session.conclude(_result(trainer, config["config"], session))
     except (Exception, SystemExit) as error:
+        if session.is_broken_off:  # nothing is wrong: a resume goes on with it
+            raise SystemExit(0) from error
         with suppress(OSError, BucketError):  # the disk may be the problem
-            (session.folder / "error.txt").write_text(traceback.format_exc(), encoding="utf-8")
+            (session.folder / ERROR_FILE).write_text(traceback.format_exc(), encoding="utf-8")
             session.store()
         cause = cause_of(error)
         size = 2000 if cause == DATA else 500  # advice about data takes several lines

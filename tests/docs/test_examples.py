@@ -112,6 +112,34 @@ def test_a_training_of_shapes_goes_on_from_its_checkpoint(
     assert names["summary"](config)["params"] > 100
 
 
+def test_a_training_of_shapes_that_was_killed_before_a_report_loses_nothing(
+    prepare: Prepare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from trainers.session import LocalSession
+
+    class Killed(LocalSession):
+        def report(self, metrics: dict[str, Any], step: int | None = None) -> bool:
+            if step == self.n_kept:
+                raise InterruptedError
+            return super().report(metrics, step)
+
+        n_kept = 0
+
+    names = run(block(DOCS / "own.md", "python", "def train"), prepare)
+    monkeypatch.setitem(names, "Shapes", lambda n, seed, real=names["Shapes"]: real(n // 20, seed))
+    config = load_space("space.yaml").default_config()
+    whole = LocalSession(tmp_path / "whole", options={"epochs": 3})
+    names["train"](config, whole)
+    for n_kept in (2, 3):
+        killed = Killed(tmp_path / f"killed-{n_kept}", options={"epochs": 3})
+        killed.n_kept = n_kept
+        with pytest.raises(InterruptedError):
+            names["train"](config, killed)
+        again = LocalSession(killed.folder, options={"epochs": 3})
+        names["train"](config, again)
+        assert again.reports == whole.reports[min(n_kept, 2) :]
+
+
 @pytest.mark.ray
 def test_an_own_model_is_searched_by_the_commands_of_its_page(prepare: Prepare) -> None:
     folder = prepare(DOCS / "own.md")

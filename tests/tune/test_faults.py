@@ -63,6 +63,16 @@ def test_trials_that_break_off_are_run_again_as_their_cause_allows(tmp_path: Pat
     assert found["causes"] == {"killed": 1, "oom": 1, "crashed": 1}
 
 
+def test_a_training_that_was_killed_before_its_last_report_has_a_value(tmp_path: Path) -> None:
+    text = "x: {type: choice, range: [1]}\ny: {type: choice, range: [1]}\n"
+    trainer = {"trainer": "tests.tune.rescued:train", "metric": "loss"}
+    make(tmp_path / "s", space_file(tmp_path, text), trials=1, max_failures=1, **trainer)
+    (trial,) = run(tmp_path / "s").history.trials
+    assert (trial.state, trial.value) == ("finished", 1 + 1 / 3)
+    assert dict(trial.retries) == {"killed": 1}
+    assert [step for step, _ in trial.curve] == [1, 2, 1, 2, 3], "its last value was lost"
+
+
 def test_a_trainer_that_always_fails_stops_the_sweep(tmp_path: Path) -> None:
     text = "x: {type: float, range: [0, 1]}\nkind: {type: choice, range: [crash]}\n"
     folder = tmp_path / "s"

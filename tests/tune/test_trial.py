@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from nasbo.space import load_space
-from nasbo.sweeps.folder import create_folder
+from nasbo.sweeps.folder import ERROR_FILE, create_folder
 from nasbo.sweeps.settings import Sweep
 from nasbo.trainer import DATA, load_trainer
 from nasbo.tune import trial
@@ -100,6 +100,44 @@ def test_a_trial_pauses_at_its_step(
     run_trial(config, task)
     assert [report.get(CAUSE) for report in reports] == causes
     assert [report[STEP] for report in reports] == steps
+
+
+def run_rescued(folder: Path, function: str) -> None:
+    task = TrialTask(str(folder), Sweep("simulation", f"tests.tune.rescued:{function}"))
+    config = {"trial": 0, "config": {"x": 0.0}, "n_out_of_memory": 0, **asdict(Stretch(3))}
+    run_trial(config, task)
+
+
+def test_a_complete_checkpoint_whose_value_is_lost_is_trained_once_more(
+    tmp_path: Path, reports: list[dict[str, Any]]
+) -> None:
+    folder = trial.trial_folder(tmp_path, 0)
+    folder.mkdir(parents=True)
+    for name, text in {"checkpoint.txt": "3", "killed.txt": "", ERROR_FILE: "an earlier"}.items():
+        (folder / name).write_text(text)
+    run_rescued(tmp_path, "train")
+    assert [report[STEP] for report in reports] == [1, 2, 3]
+    assert not any(CAUSE in report for report in reports)
+    assert not (folder / ERROR_FILE).exists(), "this attempt has not crashed"
+    reports.clear()
+    run_rescued(tmp_path, "silent")
+    assert [report[CAUSE] for report in reports] == ["no result"], "twice is enough"
+    assert "neither reported nor returned" in (folder / ERROR_FILE).read_text()
+
+
+def test_a_trial_that_the_sweep_breaks_off_has_not_crashed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reports: list[dict[str, Any]]
+) -> None:
+    def end(result: dict[str, Any]) -> None:
+        reports.append(result)
+        raise SystemExit(0)  # as Tune does
+
+    monkeypatch.setattr(trial.tune, "report", end)
+    with pytest.raises(SystemExit) as ended:
+        run_rescued(tmp_path, "train")
+    assert ended.value.code == 0
+    assert [report[STEP] for report in reports] == [1]
+    assert not (trial.trial_folder(tmp_path, 0) / ERROR_FILE).exists()
 
 
 def test_a_failed_preparation_is_tried_again_by_the_next_trial() -> None:
