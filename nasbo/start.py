@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.text import Text
@@ -51,9 +51,13 @@ from nasbo.sweeps.forecast import draw_forecast, simulate_rungs, sweep_length
 from nasbo.sweeps.job import sweep_name
 from nasbo.sweeps.past import read_past
 from nasbo.sweeps.settings import Sweep, limits_of, parsed, read_settings
+from nasbo.sweeps.signals import terminate_as_interrupt
 from nasbo.sweeps.spending import budget_text, least_budget
 from nasbo.sweeps.undo import files_of, taken_back
 from nasbo.trainer import Trainer, check_outside, load_trainer
+
+if TYPE_CHECKING:
+    from nasbo.tune.run import Outcome
 
 EXIT_CODES = {"finished": 0, "stopped": 0, "failed": 1, "lost": 3, "interrupted": 130}
 PLOT_FILE = "best_so_far.png"
@@ -271,17 +275,13 @@ def run_in_words(held: SweepFolder, sweep: Sweep, n_trials: int | None, display:
     unit = "trainings' worth" if _has_rungs(held, sweep) else "trials"
     console.print(f"sweep {held.name}: {sweep.method}, {budget} {unit}, {what}", highlight=False)
     console.print(f"space: {held.space.n_subspaces:,} subspaces; starting Ray ...", highlight=False)
-    from nasbo.tune.observers import Observers
-    from nasbo.tune.run import run_sweep  # Ray takes seconds to import
-
     begin = time.monotonic()
-    log = _tensorboard(held)
-    with _live_report(held.path, display) as url, Progress(console, budget) as progress:
-        called = (progress, lambda history, note: log.update(history))
-        observers = Observers(called, progress.tell, url)
-        outcome = run_sweep(held.path, sweep, held.space, n_trials, observers)
-    with suppress(OSError):  # reported when it could not be written
-        log.close()
+    try:
+        with terminate_as_interrupt():
+            outcome = _run(held, sweep, n_trials, display, budget)
+    except KeyboardInterrupt:  # before the run could take it
+        console.print(f"interrupted; continue with: nasbo resume {held.name}", highlight=False)
+        return EXIT_CODES["interrupted"]
     history = outcome.history
     n_failed = history.state_counts()["failed"]
     console.print(
@@ -300,6 +300,23 @@ def run_in_words(held: SweepFolder, sweep: Sweep, n_trials: int | None, display:
     elif outcome.state != "finished":
         console.print(f"continue with: nasbo resume {held.name}", highlight=False)
     return exit_code(outcome.state, history)
+
+
+def _run(
+    held: SweepFolder, sweep: Sweep, n_trials: int | None, display: Display, budget: int
+) -> Outcome:
+    """Run a sweep with its displays."""
+    from nasbo.tune.observers import Observers
+    from nasbo.tune.run import run_sweep  # Ray takes seconds to import
+
+    log = _tensorboard(held)
+    with _live_report(held.path, display) as url, Progress(display.console, budget) as progress:
+        called = (progress, lambda history, note: log.update(history))
+        observers = Observers(called, progress.tell, url)
+        outcome = run_sweep(held.path, sweep, held.space, n_trials, observers)
+    with suppress(OSError):  # reported when it could not be written
+        log.close()
+    return outcome
 
 
 def exit_code(state: str, history: History) -> int:

@@ -16,8 +16,8 @@ from rich.text import Text
 from nasbo.history import Run, View
 from nasbo.report.axes import is_finite
 from nasbo.search.rungs import stretch
-from nasbo.sweeps.rungs import at_step
-from nasbo.sweeps.spending import budget_text, n_trained
+from nasbo.sweeps.rungs import at_step, step_words
+from nasbo.sweeps.spending import budget_text, n_trained, spent_until
 
 _BARS = "▁▂▃▄▅▆▇█"
 MAX_RUNNING = 16
@@ -192,7 +192,7 @@ def downtime(history: View, since: float, until: float) -> float:
 def run_line(history: View, run: Run, n_ended: int, budget: int) -> str:
     """One line for an ended run, the ``n_ended``-th trial of the budget.
 
-    With rungs it starts with the used budget in full trainings.
+    With rungs it starts with the budget that was used by then, in full trainings.
     """
     trial = history.trial(run.number)
     took = f"  {duration(run.seconds)}" if run.attempts else ""
@@ -208,7 +208,8 @@ def run_line(history: View, run: Run, n_ended: int, budget: int) -> str:
     message = f"  ({run.message})" if run.message else ""
     count = f"{n_ended:>{len(str(budget))}} of {budget}"
     if history.rungs is not None:
-        count = f"{history.spent:>{len(str(budget)) + 2}.1f} of {budget}"
+        spent = spent_until(history, run.ended_at or math.inf)
+        count = f"{spent:>{len(str(budget)) + 2}.1f} of {budget}"
     return f"{count}  trial {run.number}  {origin}  {what}{took}{message}  {_best_by(history, run)}"
 
 
@@ -220,17 +221,35 @@ def _end_of(run: Run) -> tuple[int, float]:
 def _best_by(history: View, run: Run) -> str:
     """The best mean of the runs that had ended at the time of this run's end.
 
-    As long as no trial was trained in full, it is the present best one.
+    As long as no trial had been trained in full, it is the best of those trained furthest.
     """
-    if history.best is not None and history.best.value is None:
-        return best_text(history)
-    means = []
+    time, means = run.ended_at or 0.0, []
     for trial in history.trials:
-        ended = (one for one in trial.runs if (one.ended_at or math.inf) <= (run.ended_at or 0.0))
+        ended = (one for one in trial.runs if (one.ended_at or math.inf) <= time)
         values = [one.value for one in ended if one.state == "finished" and one.value is not None]
         means += [fmean(values)] if values and trial.is_comparable else []
     best = max(means, key=history.score, default=None)
-    return "best -" if best is None else f"best {value_text(best)}"
+    return _best_partial_by(history, time) if best is None else f"best {value_text(best)}"
+
+
+def _best_partial_by(history: View, time: float) -> str:
+    """The best value of the pauses until a time that are at the highest step."""
+    pauses = [
+        pause
+        for trial in history.suggested
+        for pause in trial.first.pauses.values()
+        if _reached_at(trial.first, pause.step) <= time
+    ]
+    if not pauses:
+        return "best -"
+    best = max(pauses, key=lambda pause: (pause.step, history.score(pause.value)))
+    return f"best {value_text(best.value)}{step_words(history, best.step)}"
+
+
+def _reached_at(run: Run, step: int) -> float:
+    """Time of the first report of a step; the run's end if it reported none."""
+    times = (one.time for one in run.measurements if one.step >= step)
+    return next(times, run.ended_at or math.inf)
 
 
 def best_text(history: View) -> str:

@@ -172,7 +172,10 @@ def ordinal(number: int) -> str:
 
 def at_step(history: View, trial: Trial) -> str:
     """Suffix for the value of a trial that was trained in part: its step; else empty."""
-    if trial.partial is None:
-        return ""
+    return "" if trial.partial is None else step_words(history, trial.partial.step)
+
+
+def step_words(history: View, step: int) -> str:
+    """Suffix for a value at a step, with that of a full training if there are rungs."""
     of = "" if history.rungs is None else f" of {history.rungs.full}"
-    return f" at step {trial.partial.step}{of}"
+    return f" at step {step}{of}"

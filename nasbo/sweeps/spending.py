@@ -46,6 +46,21 @@ def n_trained(runs: Iterable[Run]) -> int:
     return sum(n for run in runs for _, n in reported_steps(run))
 
 
+def spent_until(history: View, time: float) -> float:
+    """Budget that was used until a time, in full trainings; requires rungs.
+
+    Trials count with the steps that they had trained by then, those that needed no training with
+    the first rung, as in ``View.cost``.
+    """
+    assert history.rungs is not None
+    total = 0
+    for trial in history.suggested:
+        n = sum(n for at, n in reported_steps(trial.first) if at <= time)
+        has_ended = (trial.ended_at or math.inf) <= time
+        total += max(min(n, history.cost(trial)), history.rungs.lower[0] if has_ended else 0)
+    return total / history.rungs.full
+
+
 def n_whole(history: View) -> int:
     """Steps that full trainings of all started configs would take; failed ones count as they are.
 

@@ -17,6 +17,7 @@ from ray.job_config import JobConfig
 from nasbo.errors import ClusterError, SweepError
 from nasbo.sweeps.checks import cluster_of, local_cpus
 from nasbo.sweeps.settings import Sweep
+from nasbo.tune.daemons import apart
 from nasbo.tune.door import opened
 from nasbo.tune.nodes import NodeCheck, alive_nodes, check_nodes, room
 from nasbo.tune.shipping import is_local_code, runtime_env
@@ -69,7 +70,8 @@ def connect(sweep: Sweep, metadata: Mapping[str, str] | None = None) -> Iterator
 
 def _init(sweep: Sweep, address: str, job: JobConfig) -> Any:
     try:
-        return _connect(sweep, address, job)
+        with apart():
+            return _connect(sweep, address, job)
     except Exception as error:  # Ray has no exception class for a start that timed out
         raise ClusterError(f"no Ray at {address}: {error}") from error
 

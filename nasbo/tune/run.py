@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
-import threading
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,6 +27,7 @@ from nasbo.sweeps.callbacks import load_callbacks
 from nasbo.sweeps.job import job_metadata, sweep_name
 from nasbo.sweeps.past import read_past
 from nasbo.sweeps.settings import Sweep
+from nasbo.sweeps.signals import terminate_as_interrupt
 from nasbo.trainer import Trainer, load_trainer
 from nasbo.tune.cluster import connect, is_shipped
 from nasbo.tune.controller import patient_tune
@@ -121,9 +120,9 @@ def run_sweep(
         metadata = job_metadata(folder, sweep, observers.report_url)
         # Ray installs its own SIGTERM handler when it connects: install ours again.
         with (
-            _terminate_as_interrupt(),
+            terminate_as_interrupt(),
             connect(sweep, metadata) as words,
-            _terminate_as_interrupt(),
+            terminate_as_interrupt(),
             _watched(searcher, sweep, folder, observers),
             CallbackThread(searcher.search.history, callbacks),
         ):
@@ -224,22 +223,3 @@ def _warm_start(search: Search, sweep: Sweep) -> None:
     for config, value in start.results:
         if not search.is_known(config):  # an earlier start may have been interrupted
             search.observe(config, value, start.past.name, start.is_comparable)
-
-
-class _terminate_as_interrupt:  # noqa: N801
-    """Makes SIGTERM end a run as Ctrl-C does; Tune itself would abort."""
-
-    def __enter__(self) -> None:
-        self._is_main = threading.current_thread() is threading.main_thread()
-        if self._is_main:
-            self._before = signal.signal(signal.SIGTERM, self._interrupt)
-
-    def __exit__(self, *_: object) -> None:
-        if self._is_main:
-            signal.signal(signal.SIGTERM, self._before)
-
-    def _interrupt(self, number: int, frame: object) -> None:
-        """Send SIGUSR1, on which Tune stops; before Tune handles it, raise KeyboardInterrupt."""
-        if not callable(signal.getsignal(signal.SIGUSR1)):
-            raise KeyboardInterrupt
-        os.kill(os.getpid(), signal.SIGUSR1)

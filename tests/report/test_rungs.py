@@ -55,12 +55,31 @@ def _text(renderable: object, width: int = 160) -> str:
 
 def test_lines_say_what_was_used_and_where_a_run_paused(early: Study) -> None:
     history = early.history
-    run = next(run for run in history.runs if run.is_paused)
+    run = max((run for run in history.runs if run.is_paused), key=lambda run: run.ended_at or 0.0)
     line = run_line(history, run, 1, 8)
     assert line.startswith(f"{history.spent:.1f} of 8  trial {run.number}  round 0")
     assert f"{run.value:.4f}, paused at step {run.step} of 18" in line
     assert line.endswith(best_text(history))
     assert re.fullmatch(r"best [0-9.]+ at step 6 of 18", best_text(history))
+
+
+def test_lines_say_what_was_known_when_a_run_ended(whole: Study) -> None:
+    """All at once, as after a pause of the display, not the present state of the sweep."""
+    history = whole.history
+    ends = sorted((one.ended_at or 0.0, one.number) for one in history.runs)
+    lines = [run_line(history, history.run(number), 1, 14) for _, number in ends]
+    spent = [float(line.split(" of ")[0]) for line in lines]
+    assert spent == sorted(spent)
+    assert len(set(spent)) > len(spent) / 2, "it grows from line to line"
+    assert 0 < spent[0] < spent[-1] == round(history.spent, 1)
+    bests = [line.rsplit("  ", 1)[-1] for line in lines]
+    assert "best -" not in bests
+    times = {trial.id: trial.ended_at for trial in history.trials if trial.value is not None}
+    first = min(time for time in times.values() if time is not None)
+    assert all(
+        "at step" in best for best, (time, _) in zip(bests, ends, strict=True) if time < first
+    )
+    assert "at step" not in bests[-1]
 
 
 def test_the_display_counts_trainings_worth() -> None:

@@ -255,11 +255,13 @@ def test_values_from_whatever_a_trainer_gives() -> None:
 
 
 def start(folder: Path, *words: str) -> subprocess.Popen[bytes]:
-    """Start a driver in its own process, as a user would."""
+    """Start a driver in a process and a group of its own, as a user would."""
     command = [sys.executable, "-m", "nasbo.cli", *words]
     log = (folder.parent / f"{folder.name}.log").open("ab")
     root = Path(__file__).parents[2]
-    return subprocess.Popen(command, cwd=root, stdout=log, stderr=log, env={**os.environ})
+    return subprocess.Popen(
+        command, cwd=root, stdout=log, stderr=log, env={**os.environ}, start_new_session=True
+    )
 
 
 def wait_for(folder: Path, n_ended: int, process: subprocess.Popen[bytes]) -> None:
@@ -295,6 +297,35 @@ def test_killed_interrupted_and_terminated_drivers_lose_nothing(tmp_path: Path) 
         steps = (trial_folder(folder, trial.id) / "steps.txt").read_text().split()
         assert len(steps) <= 4 + 1, "a trial began again though it had a checkpoint"
         assert sorted(set(steps)) == ["0", "1", "2", "3"]
+
+
+def test_a_signal_to_the_whole_group_ends_a_sweep_cleanly(tmp_path: Path) -> None:
+    """As ``timeout`` sends it: Ray's daemons must not hear it before the driver is done."""
+    folder = tmp_path / "s"
+    make(folder, trials=14, trainer="tests.tune.toy:checkpointed", metric="loss")
+    process = start(folder, "resume", str(folder))
+    wait_for(folder, 2, process)
+    os.killpg(process.pid, signal.SIGTERM)
+    assert process.wait(timeout=30) == 130
+    assert "interrupted: " in (tmp_path / "s.log").read_text()
+    assert status(SweepFolder(folder))["state"] == "interrupted"
+
+
+@pytest.mark.parametrize("wait_s", [0.0, 4.0])
+def test_a_signal_while_ray_starts_ends_a_sweep_with_a_word(tmp_path: Path, wait_s: float) -> None:
+    folder, log = tmp_path / "s", tmp_path / "s.log"
+    make(folder, trials=14)
+    process = start(folder, "resume", str(folder))
+    deadline = time.monotonic() + 60
+    while "starting Ray" not in log.read_text():
+        assert process.poll() is None, log.read_text()
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    time.sleep(wait_s)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=60) == 130, log.read_text()
+    assert "interrupted" in log.read_text()
+    assert f"nasbo resume {folder}" in log.read_text().replace("\n", "")
 
 
 def test_a_sweep_without_room_for_a_trial_hears_signals_and_limits(
