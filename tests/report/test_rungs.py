@@ -57,7 +57,7 @@ def test_lines_say_what_was_used_and_where_a_run_paused(early: Study) -> None:
     history = early.history
     run = max((run for run in history.runs if run.is_paused), key=lambda run: run.ended_at or 0.0)
     line = run_line(history, run, 1, 8)
-    assert line.startswith(f"{history.spent:.1f} of 8  trial {run.number}  round 0")
+    assert line.startswith(f"{n_trained(history.runs) / 18:.1f} of 8  trial {run.number}  round 0")
     assert f"{run.value:.4f}, paused at step {run.step} of 18" in line
     assert line.endswith(best_text(history))
     assert re.fullmatch(r"best [0-9.]+ at step 6 of 18", best_text(history))
