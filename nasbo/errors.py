@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from typing import Any
 
 
@@ -32,11 +34,15 @@ class SweepError(NasboError):
 
 
 class ClusterError(SweepError):
-    """A Ray cluster that cannot be reached or started: not the sweep's
-    fault, which can be resumed.
-    """
+    """A Ray cluster that cannot be reached or started: the sweep is intact and can be resumed."""
 
     exit_code = 3
+
+
+def nearest(name: Any, known: Iterable[str]) -> str:
+    """A suggestion for a mistyped name, to follow it in a message; "" if none is near."""
+    found = difflib.get_close_matches(str(name), list(known), 1)
+    return f" (did you mean {found[0]!r}?)" if found else ""
 
 
 def shorten(value: Any, size: int = 60) -> str:

@@ -16,6 +16,7 @@ from rich.text import Text
 from nasbo.errors import SweepError
 from nasbo.history import History, Repeating, Trial, View
 from nasbo.history.events import Budget, Event, RepeatsChanged
+from nasbo.report.ending import has_result, result_line, what_next
 from nasbo.report.forecast import (
     describe_begin,
     describe_forecast,
@@ -25,7 +26,7 @@ from nasbo.report.forecast import (
     describe_rungs,
 )
 from nasbo.report.plots import plot_best_so_far
-from nasbo.report.progress import Progress, duration
+from nasbo.report.progress import Progress
 from nasbo.report.result import describe_best
 from nasbo.report.tensorboard import TensorboardLog
 from nasbo.resources import known_here
@@ -46,7 +47,13 @@ from nasbo.sweeps.checks import (
     prepare_data,
     provenance_of,
 )
-from nasbo.sweeps.folder import SETTINGS_FILE, SweepFolder, create_folder
+from nasbo.sweeps.folder import (
+    ERROR_FILE,
+    SETTINGS_FILE,
+    SweepFolder,
+    create_folder,
+    trial_name,
+)
 from nasbo.sweeps.forecast import draw_forecast, simulate_rungs, sweep_length
 from nasbo.sweeps.job import sweep_name
 from nasbo.sweeps.past import read_past
@@ -54,6 +61,7 @@ from nasbo.sweeps.settings import Sweep, limits_of, parsed, read_settings
 from nasbo.sweeps.signals import terminate_as_interrupt
 from nasbo.sweeps.spending import budget_text, least_budget
 from nasbo.sweeps.undo import files_of, taken_back
+from nasbo.sweeps.valueless import first_crash, valueless_text
 from nasbo.trainer import Trainer, check_outside, load_trainer
 
 if TYPE_CHECKING:
@@ -91,6 +99,8 @@ def start_sweep(
     """
     sweep, space = prepare(file, parsed(given), display.console)
     check_search(sweep, space)
+    for words in _unchecked(sweep):
+        display.console.print(Text(words), soft_wrap=True)
     prepare_data(sweep, display.console)
     sweep = replace(sweep, provenance=provenance_of(sweep, display.console))
     _tell_past(sweep, space, display.console)
@@ -157,11 +167,16 @@ def _tell_past(sweep: Sweep, space: Space, console: Console) -> None:
 
 def _warnings(sweep: Sweep) -> list[str]:
     """Warnings besides the forecast: unchecked options, missing resources."""
-    is_checked = load_trainer(sweep.trainer).check_options is not None
-    options = describe_options(sweep.trainer, sweep.trainer_options, is_checked)
     cluster = cluster_of(sweep)
     have = {} if cluster else known_here(sweep.needs) | {"CPU": local_cpus(sweep)}
-    return [*([options] if options else []), *describe_needs(sweep.needs, have, cluster)]
+    return [*_unchecked(sweep), *describe_needs(sweep.needs, have, cluster)]
+
+
+def _unchecked(sweep: Sweep) -> list[str]:
+    """A line about options that the trainer does not check, if there are any."""
+    is_checked = load_trainer(sweep.trainer).check_options is not None
+    told = describe_options(sweep.trainer, sweep.trainer_options, is_checked)
+    return [told] if told else []
 
 
 def show_summaries(file: str, given: Mapping[str, Any], n: int, console: Console) -> None:
@@ -256,7 +271,8 @@ def _check_code(folder: Path, sweep: Sweep) -> None:
 
 def show_best(held: SweepFolder, console: Console, trial: Trial | None = None) -> None:
     """Print the best config of a sweep, or that of another trial."""
-    console.print(describe_best(held.history, trial or held.best, _trainer_or_none(held)))
+    told = describe_best(held.history, trial or held.best, _trainer_or_none(held))
+    console.print(told, crop=False)
 
 
 def run_in_words(held: SweepFolder, sweep: Sweep, n_trials: int | None, display: Display) -> int:
@@ -283,22 +299,14 @@ def run_in_words(held: SweepFolder, sweep: Sweep, n_trials: int | None, display:
         console.print(f"interrupted; continue with: nasbo resume {held.name}", highlight=False)
         return EXIT_CODES["interrupted"]
     history = outcome.history
-    n_failed = history.state_counts()["failed"]
-    console.print(
-        f"{outcome.state}: {budget_text(history, budget)} in {len(history.rounds)} rounds, "
-        f"{n_failed} failed, {duration(time.monotonic() - begin)}"
-        + (f"; {outcome.reason}" if outcome.reason else ""),
-        highlight=False,
-    )
+    told = result_line(outcome, budget, time.monotonic() - begin)
+    console.print(told, highlight=False, markup=False, soft_wrap=True)
     _conclude(held, history, console)
     push(held.path)
     if history.is_exhausted and room(history, budget) > 0:
         console.print(f"the space has no more than these {history.n_suggested} configs")
-    if outcome.state == "failed" and not _has_result(history):
-        told = f"fix it and continue with nasbo resume, or remove {held.name} and start again"
-        console.print(told, highlight=False, soft_wrap=True)
-    elif outcome.state != "finished":
-        console.print(f"continue with: nasbo resume {held.name}", highlight=False)
+    if told := what_next(held.name, outcome, budget):
+        console.print(told, highlight=False, markup=False, soft_wrap=True)
     return exit_code(outcome.state, history)
 
 
@@ -322,13 +330,7 @@ def _run(
 def exit_code(state: str, history: History) -> int:
     """The exit code of a run; a sweep without any result has failed."""
     code = EXIT_CODES[state]
-    return EXIT_CODES["failed"] if code == 0 and not _has_result(history) else code
-
-
-def _has_result(history: View) -> bool:
-    """Whether a trial of this search has a value; with rungs also after a partial training."""
-    is_partial = history.rungs is not None and any(t.partial for t in history.suggested)
-    return history.has_own_result or is_partial
+    return EXIT_CODES["failed"] if code == 0 and not has_result(history) else code
 
 
 def _has_rungs(held: SweepFolder, sweep: Sweep) -> bool:
@@ -358,11 +360,15 @@ def _tensorboard(held: SweepFolder) -> TensorboardLog:
 def _conclude(held: SweepFolder, history: History, console: Console) -> None:
     best = history.best
     if best is None:
-        console.print("no trial has finished with a value")
+        told = valueless_text(history)
+        if (crashed := first_crash(history)) is not None:
+            told += f"; traceback: {held.name}/{trial_name(crashed.id)}/{ERROR_FILE}"
+        console.print(told, highlight=False, markup=False, soft_wrap=True)
         return
     if best.value is None:
         console.print("no trial has been trained in full; the best of those trained furthest:")
-    console.print(describe_best(history, best, _trainer_or_none(held)), highlight=False)
+    found = describe_best(history, best, _trainer_or_none(held))
+    console.print(found, highlight=False, crop=False)
     plot, title = held.path / PLOT_FILE, f"{sweep_name(held.path)}: {held.settings.method}"
     try:
         plot_best_so_far(history, plot, title, held.metric)

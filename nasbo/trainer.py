@@ -252,7 +252,10 @@ def _import(module_name: str, path: str, root: str) -> Any:
     except (Exception, SystemExit) as error:  # a user's module may raise anything
         is_missing = isinstance(error, ModuleNotFoundError) and last_own_line(error) is None
         if is_missing and _is_part(error, module_name):
-            raise SweepError(f"no module {module_name!r} (also looked in {root})") from error
+            told = f"no module {module_name!r} (also looked in {root})"
+            if module_name.endswith(".py"):
+                told += f"; did you mean {path.replace('.py:', ':', 1)}?"
+            raise SweepError(told) from error
         reason = describe_import(error, root)
         raise SweepError(f"{path} cannot be imported: {reason}") from error
 

@@ -192,6 +192,8 @@ def test_best_before_anything() -> None:
         ({"seed": -1}, NasboError, "seed must be an integer >= 0, got -1"),
         ({"seed": "x"}, NasboError, "seed must be an integer"),
         ({"speed": 3}, NasboError, "'random' has no option 'speed'"),
+        ({"mod": "min"}, NasboError, r"no option 'mod'.*: space, method, mode.* mean 'mode'\?"),
+        ({"method": "atnbo"}, NasboError, r"'atnbo' \(did you mean 'attnbo'\?\); known"),
         ({"space": "nowhere"}, SpaceError, "nowhere: no such file"),
         ({"space": {"a": 1}}, SpaceError, "must be a mapping with a type"),
     ],
@@ -338,3 +340,14 @@ def test_a_decision_takes_one_thread() -> None:
         search.ask(3)
         assert torch.get_num_threads() == 2
     assert counts == [1, 1]
+
+
+def test_a_trial_is_told_in_a_line() -> None:
+    search = Search("svm", method="random", rungs=[2, 6])
+    first, second = search.ask(2)
+    search.report(first, 2, 0.25, {"pages": "of numbers"})
+    search.tell(first, 0.25)
+    search.tell(second, error="oom")
+    told = [repr(trial) for trial in search.trials]
+    assert told[0] == f"Trial(0: 0.25 at step 2, paused, {first.config})"
+    assert told[1] == f"Trial(1: no value, failed: oom, {second.config})"

@@ -35,6 +35,7 @@ from nasbo.sweeps.spending import budget_text
 from tests.rung_search import make_rung_folder
 
 DISPLAY = Display(Console(quiet=True))
+Runs = list[tuple[Sweep, int | None]]
 
 
 def finished(folder: Path, trainer: str = "tests.tune.toy:simulation", n_trials: int = 9) -> Path:
@@ -60,6 +61,41 @@ def test_a_finished_sweep_says_so_and_shows_its_best(tmp_path: Path) -> None:
     assert (folder / PLOT_FILE).read_bytes().startswith(b"\x89PNG")
 
 
+def crashed(folder: Path, n_crashed: int = 9) -> Path:
+    """A sweep of nine trials in which no trial has a value."""
+    sweep = Sweep(
+        space="simulation", trainer="tests.tune.toy:simulation", method="random", trials=9
+    )
+    create_folder(folder, sweep)
+    journal = folder / JOURNAL_FILE
+    with Search("simulation", "random", journal=journal, notes=sweep.notes()) as search:
+        for trial in search.ask(9)[:n_crashed]:
+            search.tell(trial, error="crashed", message="ValueError: a bug")
+    return folder
+
+
+def test_a_sweep_without_a_value_names_the_traceback(tmp_path: Path) -> None:
+    folder = crashed(tmp_path / "s")
+    console = Console(record=True, width=60)
+    assert resume_sweep(folder, None, Display(console)) == 1
+    text = console.export_text()
+    assert f"no trial has a value: 9 crashed; traceback: {folder}/trials/00000/error.txt" in text
+    done = CliRunner().invoke(cli, ["best", str(folder)])
+    assert (done.exit_code, "no trial has a value: 9 crashed" in done.stderr) == (2, True)
+    done = CliRunner().invoke(cli, ["report", str(folder)])
+    assert (done.exit_code, "no trial has a value: 9 crashed" in done.stderr) == (0, True)
+    with pytest.raises(NasboError, match="no trial has a value yet: 2 crashed, 7 open"):
+        _ = SweepFolder(crashed(tmp_path / "t", 2)).best
+
+
+def test_options_that_nobody_checks_are_said_before_a_run(tmp_path: Path, runs: Runs) -> None:
+    console = Console(record=True, width=200)
+    file = sweep_file(tmp_path, trainer_options={"epoch": 3})
+    assert start_sweep(file, tmp_path / "s", {}, Display(console)) == 0
+    assert "tests.tune.toy:simulation, not checked by it: epoch=3" in console.export_text()
+    assert len(runs) == 1
+
+
 def test_a_plot_without_room_is_said_and_costs_nothing_else(tmp_path: Path) -> None:
     folder = finished(tmp_path / "s")
     (folder / PLOT_FILE).symlink_to("/dev/full")
@@ -80,7 +116,7 @@ def test_a_method_or_a_warm_start_that_cannot_be_leaves_no_folder(tmp_path: Path
     given = {"trainer": "tests.tune.toy:simulation", "warm_start": str(tmp_path / "nothing")}
     with pytest.raises(NasboError, match="unknown method 'nope'"):
         start_sweep("simulation", tmp_path / "s", {**given, "method": "nope"}, DISPLAY)
-    with pytest.raises(SweepError, match="nothing holds no sweep"):
+    with pytest.raises(SweepError, match="nothing' holds no sweep"):
         start_sweep("simulation", tmp_path / "s", given, DISPLAY)
     assert not (tmp_path / "s").exists()
 
@@ -102,9 +138,6 @@ def test_continuing_takes_the_same_settings_only(tmp_path: Path) -> None:
         again("svm")
     with pytest.raises(NasboError, match="does_not_exist"):
         again("does_not_exist.yaml")
-
-
-Runs = list[tuple[Sweep, int | None]]
 
 
 @pytest.fixture

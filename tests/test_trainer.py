@@ -195,3 +195,9 @@ def test_sessions_say_how_often_memory_was_short(tmp_path: Path) -> None:
     assert "n_out_of_memory" in Session.__annotations__
     assert hasattr(trainers.session.Session, "n_out_of_memory")
     assert LocalSession(tmp_path).n_out_of_memory == 0
+
+
+def test_a_file_in_place_of_a_module_is_recognised(tmp_path: Path) -> None:
+    (tmp_path / "mine_by_file.py").write_text("def train(config): return 0.0\n")
+    with pytest.raises(SweepError, match=r"did you mean mine_by_file:train\?"):
+        load_trainer("mine_by_file.py:train", tmp_path)

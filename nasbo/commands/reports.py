@@ -54,11 +54,15 @@ def report(
     else:
         from nasbo.report.write import write_report
         from nasbo.sweeps import SweepFolder
+        from nasbo.sweeps.valueless import valueless_text
 
         path = write_report(folder, out, by)
         click.echo(path)
-        if out is None and (location := SweepFolder(folder).location):
-            click.echo(f"stored as {location.url}/{path.name}")
+        sweep = SweepFolder(folder)
+        if out is None and sweep.location:
+            click.echo(f"stored as {sweep.location.url}/{path.name}")
+        if sweep.history.best is None:
+            click.echo(f"{sweep.name}: {valueless_text(sweep.history)}", err=True)
 
 
 @click.command()

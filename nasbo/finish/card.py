@@ -178,7 +178,8 @@ def _table(
 def _number(value: Any) -> str:
     if not isinstance(value, int | float):
         return "-"
-    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
+    is_whole = isinstance(value, int) or (value.is_integer() and value < 2**53)
+    return f"{int(value):,}" if is_whole else f"{value:.4g}"
 
 
 def _plain(value: Any) -> str:

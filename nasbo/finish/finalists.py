@@ -19,6 +19,7 @@ from nasbo.sweeps.checks import compare_provenance
 from nasbo.sweeps.folder import SETTINGS_FILE, SPACE_FILE, SweepFolder, create_folder
 from nasbo.sweeps.rungs import at_step
 from nasbo.sweeps.settings import Sweep, taken_by
+from nasbo.sweeps.valueless import valueless_text
 from nasbo.trainer import Trainer
 
 FINAL_FOLDER = "final"
@@ -104,7 +105,8 @@ def open_search(folder: Path) -> SweepFolder:
     if searched.is_running:
         raise SweepError(f"{searched.name}: is still running; finalize it when it has ended")
     if searched.history.best is None:
-        raise SweepError(f"{searched.name}: nothing has finished yet, so there are no finalists")
+        why = valueless_text(searched.history)
+        raise SweepError(f"{searched.name}: {why}, so there are no finalists")
     return searched
 
 

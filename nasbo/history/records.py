@@ -301,6 +301,14 @@ class Trial:
     def started_at(self) -> float | None:
         return self.attempts[0].start if self.attempts else None
 
+    def __repr__(self) -> str:
+        """Number, value, config and state; the measurements would fill pages."""
+        value = "no value" if self.last_value is None else f"{self.last_value:.6g}"
+        if self.partial is not None:
+            value += f" at step {self.partial.step}"
+        state = f"failed: {self.cause}" if self.state == "failed" else self.state
+        return f"Trial({self.id}: {value}, {state}, {self.config})"
+
     def copy(self) -> Trial:
         """A copy that can be changed without affecting the history."""
         return copy.deepcopy(self)

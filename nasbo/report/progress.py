@@ -13,7 +13,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from nasbo.history import Run, View
+from nasbo.history import Run, Trial, View
 from nasbo.report.axes import is_finite
 from nasbo.search.rungs import stretch
 from nasbo.sweeps.rungs import at_step, step_words
@@ -70,7 +70,8 @@ class Progress:
             if _end_of(run) not in printed:
                 printed.add(_end_of(run))
                 n_ended += not run.is_repeat
-                self.console.print(Text(run_line(history, run, n_ended, self.budget)))
+                line = run_line(history, run, n_ended, self.budget)
+                self.console.print(Text(line), soft_wrap=True)
 
     def _draw(self, history: View, note: str) -> Group:
         running = Table.grid(padding=(0, 2))
@@ -201,8 +202,14 @@ def run_line(history: View, run: Run, n_ended: int, budget: int) -> str:
         what = f"paused at step {run.step}"
         if history.rungs is not None and run.value is not None:
             what = f"{value_text(run.value)}, {what} of {history.rungs.full}"
-    when, source = f"round {trial.round}", str(trial.source)
-    if run.is_repeat:
+    name, when, source = f"trial {run.number}", f"round {trial.round}", str(trial.source)
+    if "search_trial" in trial.info:
+        name, when = (
+            f"finalist {trial.id + 1} (trial {trial.info['search_trial']})",
+            _seed(run, trial),
+        )
+        source = "final"
+    elif run.is_repeat:
         when, source = f"repeat of {trial.id}", "repeat"
     origin = f"{when}  {history.subspace(trial).id}  {source}"
     message = f"  ({run.message})" if run.message else ""
@@ -210,7 +217,13 @@ def run_line(history: View, run: Run, n_ended: int, budget: int) -> str:
     if history.rungs is not None:
         spent = spent_until(history, run.ended_at or math.inf)
         count = f"{spent:>{len(str(budget)) + 2}.1f} of {budget}"
-    return f"{count}  trial {run.number}  {origin}  {what}{took}{message}  {_best_by(history, run)}"
+    return f"{count}  {name}  {origin}  {what}{took}{message}  {_best_by(history, run)}"
+
+
+def _seed(run: Run, trial: Trial) -> str:
+    """Which of its trainings with different seeds a run is."""
+    place = [one.number for one in trial.runs].index(run.number) + 1
+    return f"seed {place} of {len(trial.runs)}"
 
 
 def _end_of(run: Run) -> tuple[int, float]:

@@ -26,14 +26,26 @@ def describe_best(history: View, trial: Trial, trainer: Trainer | None) -> Rende
     if trial.estimate is not None:
         mean, sd = trial.estimate
         told = f"expected {mean:.5g} ± {sd:.2g}, observed {value}"
-    title = f"best: trial {trial.id}, {told} ({history.subspace(trial).id})"
+    title = f"best: {_name(trial)}, {told} ({history.subspace(trial).id})"
     table = Table(show_header=False, box=None)
     for name, setting in trial.config.items():
         table.add_row(Text(name, "cyan"), Text(_text(setting)))
-    parts: list[RenderableType] = [Text(title), table]
+    parts: list[RenderableType] = [_line(title), table]
     if trainer is not None and trainer.summary is not None:
         parts += _network(history, trial, trainer)
     return Group(*parts)
+
+
+def _name(trial: Trial) -> str:
+    """A trial, or a finalist with its trial in the search."""
+    if "search_trial" not in trial.info:
+        return f"trial {trial.id}"
+    return f"finalist {trial.id + 1} (trial {trial.info['search_trial']})"
+
+
+def _line(text: str) -> Text:
+    """Text that terminals wrap, not Rich; to be printed with ``crop=False``."""
+    return Text(text, no_wrap=True, overflow="ignore")
 
 
 def _network(history: View, trial: Trial, trainer: Trainer) -> list[RenderableType]:
@@ -43,13 +55,13 @@ def _network(history: View, trial: Trial, trainer: Trainer) -> list[RenderableTy
         return _describe_network(trainer.describe(trial.config, options))
     except Exception as error:  # a user's code, whose data may be on the workers only
         reason = (str(error).splitlines() or [""])[0]
-        return [Text(f"network: not known here ({type(error).__name__}: {reason})")]
+        return [_line(f"network: not known here ({type(error).__name__}: {reason})")]
 
 
 def _describe_network(summary: Mapping[str, Any]) -> list[RenderableType]:
     rows = [row for row in summary.get("rows", []) if isinstance(row, Mapping)]
     numbers = [f"{key}: {_text(v)}" for key, v in summary.items() if isinstance(v, int | float)]
-    parts: list[RenderableType] = [Text("network: " + ", ".join(numbers))] if numbers else []
+    parts: list[RenderableType] = [_line("network: " + ", ".join(numbers))] if numbers else []
     if rows:
         table = Table(box=None, header_style="bold")
         for name in rows[0]:

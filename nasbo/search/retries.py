@@ -25,12 +25,12 @@ class RetryPolicy:
     def __call__(self, run: Run, ending: Ending, message: str) -> bool:
         before = Counter(dict(run.retries))
         n_before = before[str(ending)]
-        if ending is Ending.CRASHED and n_before and _is_same(message, run.message):
+        if ending is Ending.CRASHED and n_before and is_same_message(message, run.message):
             return False
         counted = sum(before[str(one)] for one in Ending if one.value.again == "counted")
         return ending.may_run_again(n_before, counted, self.max_failures)
 
 
-def _is_same(message: str, before: str) -> bool:
+def is_same_message(message: str, before: str) -> bool:
     """Whether messages differ only in addresses, sizes and other numbers."""
     return bool(message) and _NUMBER.sub("#", message) == _NUMBER.sub("#", before)

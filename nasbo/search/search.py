@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import time
 from collections import deque
@@ -31,7 +32,7 @@ from nasbo.history import (
 from nasbo.history import events as ev
 from nasbo.history.estimates import take_estimates
 from nasbo.history.journal import Journal, without_collection
-from nasbo.methods import Suggestion, make_method
+from nasbo.methods import Suggestion
 from nasbo.methods.feasible import first_allowed
 from nasbo.search.begin import checked, suggestions
 from nasbo.search.rungs import Promotion, due_promotions, first_target
@@ -40,6 +41,7 @@ from nasbo.search.told import (
     check_uses_features,
     ending_of,
     finite_value_of,
+    method_of,
     number_of,
     rungs_note,
 )
@@ -91,7 +93,7 @@ class Search:
             notes["features"] = list(ready.names_in(self.space))
         objectives = Objectives.of(mode, notes.get("metric"))
         self.history = History(self.space, objectives)
-        self._method = make_method(method, self.space, seed, **options)
+        self._method = method_of(method, self.space, seed, options, _ARGUMENTS)
         if limits is not None:
             first_allowed(self.space, limits)  # an error before the first result, not after it
             self._method.limits = limits
@@ -415,3 +417,6 @@ class Search:
             state = self.history.run(number).state
             raise NasboError(f"trial {number} has been told before: it is {state}")
         return number
+
+
+_ARGUMENTS = [name for name in inspect.signature(Search).parameters if name != "options"]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from nasbo.errors import NasboError, shorten
+from nasbo.errors import NasboError, nearest, shorten
 from nasbo.history import Ending, Run, Rungs, Trial
 from nasbo.history.events import Settings
-from nasbo.methods import Method
+from nasbo.methods import METHODS, Method, make_method
+from nasbo.methods.registry import known_methods
+from nasbo.space import Space
 
 
 def rungs_note(rungs: Rungs | Sequence[int] | None) -> dict[str, Any]:
@@ -18,6 +20,36 @@ def rungs_note(rungs: Rungs | Sequence[int] | None) -> dict[str, Any]:
         return {}
     rungs = rungs if isinstance(rungs, Rungs) else Rungs(tuple(rungs))
     return {"rungs": rungs.to_json()}
+
+
+def method_of(
+    name: str, space: Space, seed: int, options: Mapping[str, Any], own: Iterable[str]
+) -> Method:
+    """A search's method; an unknown option may be a mistyped argument of the search itself.
+
+    Args:
+        name: of the method.
+        space: what it searches.
+        seed: of its random numbers.
+        options: of the method.
+        own: arguments of the search.
+    """
+    check_method(name)
+    try:
+        return make_method(name, space, seed, **options)
+    except NasboError as error:
+        near = [nearest(option, own) for option in options]
+        if "has no option" not in str(error) or not any(near):
+            raise
+        listed = ", ".join(own)
+        raise NasboError(f"{error}; arguments of the search: {listed}{''.join(near)}") from error
+
+
+def check_method(name: str) -> None:
+    """Raise for an unknown method, with the nearest known name."""
+    if ":" not in name and name not in METHODS and name not in (known := known_methods()):
+        listed = ", ".join(sorted(known))
+        raise NasboError(f"unknown method {name!r}{nearest(name, known)}; known: {listed}")
 
 
 def check_equal(before: Settings, now: Settings) -> None:
@@ -33,7 +65,7 @@ def check_equal(before: Settings, now: Settings) -> None:
 
 
 def check_uses_features(method: Method, name: str) -> None:
-    """Raise where a method is told numbers of configs that it would not look at."""
+    """Raise if features are given to a method that does not use them."""
     if not method.uses_features:
         raise NasboError(f"features are used by attnbo (preset 'default') only, not by {name!r}")
 

@@ -18,7 +18,7 @@ from nasbo.history import json_safe
 from nasbo.methods import make_method
 from nasbo.methods.feasible import first_allowed
 from nasbo.methods.registry import check_method_options
-from nasbo.search.told import check_uses_features
+from nasbo.search.told import check_method, check_uses_features
 from nasbo.shipped import check_own_name
 from nasbo.space import Space, load_space
 from nasbo.space.difference import first_difference
@@ -133,6 +133,7 @@ def _absolute(name: str | None, folder: str) -> str | None:
 
 def check_search(sweep: Sweep, space: Space) -> None:
     """Raise early if the sweep could not start: a bad method, trainer, or past sweep."""
+    check_method(sweep.method)
     check_method_options(sweep.method, sweep.method_options)
     make_method(sweep.method, space, sweep.seed, **sweep.method_options)
     _check_configs(sweep, space, load_trainer(sweep.trainer))

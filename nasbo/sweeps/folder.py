@@ -24,6 +24,7 @@ from nasbo.sweeps.rows import Row, flat, measurement_rows, trial_rows
 from nasbo.sweeps.rungs import at_step
 from nasbo.sweeps.settings import Sweep, make_sweep
 from nasbo.sweeps.spending import budget_text
+from nasbo.sweeps.valueless import valueless_text
 from nasbo.trainer import Trainer, check_outside, load_trainer
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class SweepFolder:
 
     Attributes:
         path: of the folder; for a URL that of a mirror on this machine.
-        settings: settings at the start of the sweep.
+        settings: settings at the start of the sweep; ``budget`` is the present number of trials.
         space: the sweep's own copy of its space.
 
     Raises:
@@ -103,10 +104,10 @@ class SweepFolder:
         ``value`` is ``None`` then, and ``partial`` has its last value.
 
         Raises:
-            NasboError: nothing has finished yet.
+            NasboError: no trial has a value; the message counts the failures.
         """
         if self.history.best is None:
-            raise NasboError(f"{self.name}: nothing has finished yet")
+            raise NasboError(f"{self.name}: {valueless_text(self.history)}")
         return self.history.best.copy()
 
     @property
@@ -223,7 +224,8 @@ def _read_settings(folder: Path) -> Sweep:
     try:
         content = read_yaml(file.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise SweepError(f"{shown(folder)} holds no sweep ({SETTINGS_FILE} is missing)") from error
+        told = f"{shown(folder)!r} holds no sweep ({SETTINGS_FILE} is missing)"
+        raise SweepError(told) from error
     except UNREADABLE as error:
         raise SweepError(f"{file}: cannot be read: {error}") from error
     if not isinstance(content, dict):

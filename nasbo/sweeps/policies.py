@@ -6,10 +6,11 @@ import logging
 import shutil
 from pathlib import Path
 
-from nasbo.history import Run, Trial, View
+from nasbo.history import Ending, Run, Trial, View
 from nasbo.history.events import Retired
 from nasbo.limits import Limits
 from nasbo.search import Search
+from nasbo.search.retries import is_same_message
 from nasbo.storage.mirror import location_of
 from nasbo.storage.trial_files import delete_files
 from nasbo.sweeps.folder import trial_folder, trial_name
@@ -19,6 +20,8 @@ from nasbo.trainer import DATA, Trainer, cause_of
 logger = logging.getLogger(__name__)
 CHECKPOINTS = "checkpoint*"
 """Files of a trial that are removed when they are no longer needed."""
+MIN_ALIKE = 5
+"""Number of equal crashes below which no trainer is blamed, however small the design is."""
 
 
 class Screening:
@@ -185,22 +188,35 @@ class PausedCheckpoints:
 
 
 class FailuresInARow:
-    """Counts consecutive failures, and stores the last one."""
+    """Counts consecutive failures, and stores the last one.
 
-    def __init__(self, most: int) -> None:
-        self._most, self.count, self._last = most, 0, ""
+    Args:
+        most: number of consecutive failures that ends a sweep.
+        n_design: size of the design. A sweep also ends if all of it has crashed with one message:
+            then the trainer is to blame, no config.
+    """
+
+    def __init__(self, most: int, n_design: int = 0) -> None:
+        self._most, self._n_alike = most, max(n_design, MIN_ALIKE)
+        self.count, self._last, self._message = 0, "", ""
+        self._is_alike = True
 
     def __call__(self, run: Run) -> None:
         """Count a run that has ended."""
-        if run.ending is not None and run.ending.is_failure:
-            self.count += 1
-            self._last = f"{run.ending} {run.message}".strip()
-        else:
-            self.count = 0
+        if run.ending is None or not run.ending.is_failure:
+            self.count, self._is_alike = 0, False
+            return
+        is_first = self._is_alike and self.count == 0
+        is_same = is_first or is_same_message(run.message, self._message)
+        self._is_alike = self._is_alike and run.ending is Ending.CRASHED and is_same
+        self.count += 1
+        self._last, self._message = f"{run.ending} {run.message}".strip(), run.message
 
     @property
     def problem(self) -> str:
         """Why the sweep is to end; "" while it may continue."""
+        if self._is_alike and self.count >= self._n_alike:
+            return f"all of {self.count} trials crashed in the same way: {self._message}"
         if self.count < self._most:
             return ""
         return f"{self.count} trials failed one after the other; the last one: {self._last}"

@@ -19,6 +19,7 @@ from nasbo.space.plain_yaml import UNREADABLE, read_yaml
 from nasbo.sweeps import kinds
 from nasbo.sweeps.declaration import Scope, Setting, setting
 from nasbo.sweeps.kinds import Rule, choice, count, pairs
+from nasbo.sweeps.located import check_file
 from nasbo.trainer import TrainerSummary, TrainerTable
 
 SHIPPED_TRAINERS = {"nas_cifar10": "trainers.cifar10:train"}
@@ -225,9 +226,7 @@ def read_settings(path: str | os.PathLike[str]) -> dict[str, Any]:
     if not isinstance(content, dict) or not _is_sweep(content):
         load_space(file)
         return {"space": str(file)}
-    known = [name for name in SETTINGS if name != "provenance"]
-    if unknown := [key for key in content if key not in known]:
-        raise SweepError(f"{file}: unknown setting {unknown[0]!r}; known: {', '.join(known)}")
+    check_file(file, content, SETTINGS, refused=["provenance"])
     if isinstance(begin := content.get("begin"), str):
         content["begin"] = str(file.parent / begin)
     return {**content, "space": _beside(file, content["space"])}

@@ -133,7 +133,7 @@ def run_sweep(
             observers.tell(failures)
         return _outcome(searcher)
     except KeyboardInterrupt:
-        return Outcome("interrupted", searcher.search.history, "it was interrupted")
+        return Outcome("interrupted", searcher.search.history)
     finally:
         searcher.search.close()
 
@@ -209,7 +209,7 @@ def _outcome(searcher: SweepSearch) -> Outcome:
         return Outcome(searcher.state, history, searcher.reason)
     if searcher.driver.is_done and not history.open_numbers:
         return Outcome("finished", history)
-    return Outcome("interrupted", history, "it was interrupted")
+    return Outcome("interrupted", history)
 
 
 def _warm_start(search: Search, sweep: Sweep) -> None:

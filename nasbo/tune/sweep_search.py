@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from ray.tune.search import Searcher
 from nasbo.errors import JournalError
 from nasbo.history import Run, Trial
 from nasbo.history.events import Budget
-from nasbo.methods import Suggestion
+from nasbo.methods import Suggestion, design_size
 from nasbo.search import (
     Driver,
     LocalDecider,
@@ -34,6 +35,7 @@ from nasbo.sweeps.folder import trial_folder, trial_name
 from nasbo.sweeps.job import sweep_name
 from nasbo.sweeps.policies import Checkpoints, FailuresInARow, PausedCheckpoints, Screening
 from nasbo.sweeps.settings import Sweep, features_of, limits_of
+from nasbo.sweeps.valueless import UNJUDGED
 from nasbo.trainer import DATA, Trainer
 from nasbo.tune.cluster import Capacity
 from nasbo.tune.endings import cause_of_loss, is_storage_error
@@ -91,11 +93,18 @@ class SweepSearch(Searcher):
             **sweep.method_options,
         )
         self._screening = Screening(self.search, sweep, trainer, self._limits)
-        self._failures = FailuresInARow(sweep.max_failures_in_a_row)
+        self._failures = FailuresInARow(sweep.max_failures_in_a_row, self._n_design())
         self._checkpoints = Checkpoints(folder, self.search.history, sweep.keep_checkpoints)
         self._paused_checkpoints = PausedCheckpoints(folder, self.search, sweep.keep_paused)
         self._decider = RemoteDecider(self._recipe, self._random)
         self.driver = self._make_driver()
+
+    def _n_design(self) -> int:
+        """Size of the design; unlimited if a trial has had a value: then the trainer works."""
+        history = self.search.history
+        if history.has_own_result or any(trial.curve for trial in history.suggested):
+            return sys.maxsize
+        return design_size(history.space)
 
     def _make_driver(self) -> Driver:
         sweep = self._sweep
@@ -265,7 +274,7 @@ class SweepSearch(Searcher):
         if cause == DATA:
             self._leave_open(number, f"the data cannot be used: {message}", "lost")
         elif cause == "no result" and self._lacks_values(result):
-            self._leave_open(number, f"no trial can be judged: {message}", "failed")
+            self._leave_open(number, f"{UNJUDGED}: {message}", "failed")
         elif cause:
             self._end(number, cause, message, result)
         else:

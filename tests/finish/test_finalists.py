@@ -14,7 +14,7 @@ from rich.console import Console
 
 from nasbo.cli import cli
 from nasbo.errors import SweepError
-from nasbo.finish.card import searched_text
+from nasbo.finish.card import describe_finalists, searched_text
 from nasbo.finish.finalist import Finalist
 from nasbo.finish.finalists import (
     FINAL_FOLDER,
@@ -116,6 +116,18 @@ def test_the_queue_is_written_once_and_can_grow(tmp_path: Path) -> None:
     assert history.trials[0].config == found.best.config
     assert history.trials[0].info["search_trial"] == found.best.id
     assert len(history.open_runs) == 6
+
+
+def test_whole_numbers_of_finalists_are_printed_as_such(tmp_path: Path) -> None:
+    folder = searched(tmp_path / "s")
+    held = SweepFolder(folder)
+    trial = held.trials[0]
+    facts = {"params": 33_800.0, "flops": 1_234_567, "latency_ms": 1.23456}
+    one = Finalist(1, trial, list(trial.runs), facts)
+    console = Console(record=True, width=120)
+    console.print(describe_finalists([one], one, held.settings))
+    text = console.export_text()
+    assert all(words in text for words in ("33,800", "1,234,567", "1.235"))
 
 
 def test_other_options_and_other_finalists_are_refused(tmp_path: Path) -> None:

@@ -168,9 +168,9 @@ ON_KUBERAY = ("--on", "kuberay", "--dir", "s3://b/a", "-v", "image=x")
         (["--on", "local", "--resource", "spot=0"], "amounts above 0"),
         (["--on", "slurm", "--method", "bogus"], "unknown method 'bogus'"),
         (["--on", "auto", "-m", "nonsense=1"], "'random' has no option 'nonsense'"),
-        (["--on", "local", "--warm-start", "nowhere"], "nowhere holds no sweep"),
-        ([*ON_KUBERAY, "--warm-start", "nowhere"], "nowhere holds no sweep"),
-        (["--on", "slurm", "--warm-start", "/nowhere"], "nowhere holds no sweep"),
+        (["--on", "local", "--warm-start", "nowhere"], "nowhere' holds no sweep"),
+        ([*ON_KUBERAY, "--warm-start", "nowhere"], "nowhere' holds no sweep"),
+        (["--on", "slurm", "--warm-start", "/nowhere"], "nowhere' holds no sweep"),
     ],
 )
 def test_what_cannot_be_is_said_in_one_line(home: Path, words: list[str], rule: str) -> None:

@@ -400,6 +400,7 @@ def test_command_repeats_the_sweep(tmp_path: Path) -> None:
     assert "--share" not in command
     study.history.budget = 19
     assert "--trials 19" in repeat_command(study)
+    assert "19 (begun with 12)" in FIGURES["settings"](study).html
 
 
 def test_command_gives_every_setting_an_option_that_exists(tmp_path: Path) -> None:

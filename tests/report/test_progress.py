@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from nasbo.history import Attempt, History, Trial
+from nasbo.methods import Suggestion
 from nasbo.report.progress import (
     Progress,
     covered,
@@ -82,6 +83,17 @@ def test_lines_tell_what_was_known_when_a_trial_ended() -> None:
     ends = [line.split("  ") for line in text.getvalue().splitlines()]
     assert [end[-1] for end in ends] == ["best 0.5000", "best 0.9000", "best 0.9000"]
     assert [end[5] for end in ends] == ["0.5000", "0.9000", "0.7000"]
+
+
+def test_a_line_of_a_finalist_names_its_rank_its_trial_and_its_seed() -> None:
+    search = Search("svm", method="random", mode="max", notes={"repeats": 1})
+    (trial,) = search.ask(1)
+    info = {"search_trial": 25, "search_values": (0.5,)}
+    search.add_round([Suggestion(trial.config, "design", info)], 0.0)
+    (again,) = search.repeat(search.history.trial(1))
+    lines = [run_line(search.history, run, 2, 2) for run in (search.history.run(1), again)]
+    assert "  finalist 2 (trial 25)  seed 1 of 2  kernel=" in lines[0]
+    assert "  finalist 2 (trial 25)  seed 2 of 2  kernel=" in lines[1]
 
 
 def test_terminal_shows_rounds_trials_best_and_time_left() -> None:

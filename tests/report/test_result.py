@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from nasbo.methods import Suggestion
 from nasbo.report.plots import plot_best_so_far
 from nasbo.report.result import describe_best
 from nasbo.search import Search
@@ -35,6 +36,25 @@ def test_best_config_and_network() -> None:
     assert " ".join(map(str, trial.config["conv_op"])) in shown
     assert "network: parameters: 1,234,567, flops: 1.5e+06" in shown
     assert "[/dw]" in shown
+
+
+def test_a_finalist_is_told_by_its_trial_of_the_search_on_one_line() -> None:
+    search = Search("svm", method="random")
+    search.ask(1)
+    (trial,) = search.add_round(
+        [Suggestion(search.trials[0].config, "design", {"search_trial": 25})], 0
+    )
+    search.tell(trial, 1.0)
+    best, text = search.history.best, io.StringIO()
+    assert best is not None
+    numbers = {f"a_long_name_{n}": n for n in range(9)}
+    trainer = Trainer("own:train", lambda config: 1.0, False, summary=lambda config: numbers)
+    told = describe_best(search.history, best, trainer)
+    Console(file=text, width=60).print(told, crop=False)
+    lines = text.getvalue().splitlines()
+    assert lines[0].startswith("best: finalist 2 (trial 25), value 1")
+    (line,) = (line for line in lines if line.startswith("network: "))
+    assert line.endswith("a_long_name_8: 8")
 
 
 def test_values_are_not_markup() -> None:

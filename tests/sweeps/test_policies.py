@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from nasbo.history import Run
+from nasbo.history import Ending, Run
 from nasbo.search import Driver
 from nasbo.sweeps import policies
 from nasbo.sweeps.folder import trial_folder
-from nasbo.sweeps.policies import PausedCheckpoints
+from nasbo.sweeps.policies import MIN_ALIKE, FailuresInARow, PausedCheckpoints
 from tests.rung_search import make, train
 
 
@@ -82,3 +82,24 @@ def test_what_begins_again_keeps_its_new_checkpoint(
     history.retired.add(kept)
     policy(history.run(kept))
     assert held(tmp_path) == {first, kept}
+
+
+def counted(*messages: str | None, n_design: int = 8) -> FailuresInARow:
+    """A count of runs that crashed with a message, or finished."""
+    failures = FailuresInARow(20, n_design)
+    for number, message in enumerate(messages):
+        ending = Ending.FINISHED if message is None else Ending.CRASHED
+        failures(Run(number, number, ending=ending, message=message or ""))
+    return failures
+
+
+def test_a_design_that_crashes_in_one_way_ends_a_sweep() -> None:
+    same = [f"KeyError: 'colour' at 0x{n}" for n in range(8)]
+    assert not counted(*same[:7]).problem
+    problem = counted(*same).problem
+    assert problem.startswith("all of 8 trials crashed in the same way: KeyError: 'colour'")
+    assert not counted(*same[:7], "ValueError: another").problem
+    assert not counted("ValueError: another", *same).problem
+    assert not counted(None, *same).problem, "the trainer can work"
+    assert not counted(*same[: MIN_ALIKE - 1], n_design=2).problem
+    assert counted(*same[:MIN_ALIKE], n_design=2).problem

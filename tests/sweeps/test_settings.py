@@ -164,7 +164,18 @@ def test_numbers_of_sweep_files_and_folders(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "error", "words"),
     [
-        ("space: svm\nspeed: 3", SweepError, "unknown setting 'speed'; known: space, trainer"),
+        (
+            "space: svm\nspeed: 3",
+            SweepError,
+            "bad.yaml:2: unknown setting 'speed' .*known: space, trainer",
+        ),
+        ("trails: 3\nspace: svm", SweepError, r"bad.yaml:1: .* \(did you mean 'trials'\?\); known"),
+        (
+            "space: svm\n\ntrials: three",
+            SweepError,
+            "bad.yaml:3: trials >= 1 must hold, but got 't",
+        ),
+        ("space: svm\nconstraints: 3", SweepError, "bad.yaml:2: constraints must be a list"),
         ("space: nowhere", SpaceError, "nowhere: no such file"),
         ("trials: 3", SpaceError, "bad.yaml:1: 'trials' must be a mapping"),
         ("[" * 1_000, SpaceError, "bad.yaml:1: is nested too deeply"),

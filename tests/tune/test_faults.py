@@ -91,6 +91,24 @@ def test_a_trainer_that_always_fails_stops_the_sweep(tmp_path: Path) -> None:
     assert n_before + 4 <= again.history.n_ended < n_before + 10, "a resume counts anew"
 
 
+def test_a_design_that_crashes_in_one_way_ends_the_sweep_and_a_resume_goes_on(
+    tmp_path: Path,
+) -> None:
+    text = "x: {type: float, range: [0, 1]}\nkind: {type: choice, range: [crash]}\n"
+    folder = tmp_path / "s"
+    make(
+        folder, space_file(tmp_path, text), trainer="tests.tune.toy:faults", trials=50,
+        max_failures=0,
+    )  # fmt: skip
+    outcome = run(folder)
+    assert outcome.state == "failed"
+    assert "trials crashed in the same way: ValueError: a bug of the user" in outcome.reason
+    n_before = outcome.history.n_ended
+    assert 5 <= n_before < 10
+    again = run(folder, trainer="tests.tune.toy:always", n_trials=n_before + 2)
+    assert (again.state, again.history.n_ended) == ("finished", n_before + 2)
+
+
 @pytest.mark.slow
 def test_a_full_disk_stops_the_sweep_and_nothing_is_blamed(tmp_path: Path) -> None:
     text = "x: {type: int, range: [0, 6]}\nkind: {type: choice, range: [full_disk_once]}\n"

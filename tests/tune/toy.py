@@ -29,6 +29,11 @@ def pause(config: dict[str, Any]) -> float:
     return simulation(config)
 
 
+def always(config: dict[str, Any]) -> float:
+    """A value for any config."""
+    return 1.0
+
+
 def checkpointed(config: dict[str, Any], session: Any) -> None:
     """Four slow steps; a restart continues after the last saved step."""
     file = session.folder / "state.json"

@@ -78,7 +78,7 @@ def setting_text(value: Any) -> str:
 def list_settings(study: Study) -> Figure:
     """Settings at the start, versions of this environment, and the command."""
     given = [
-        (name, setting_text(getattr(study.sweep, name)))
+        (name, _shown(study, name))
         for name in SETTINGS
         if name != "working_folder" and getattr(study.sweep, name) not in (None, {}, [])
     ]
@@ -96,6 +96,14 @@ def list_settings(study: Study) -> Figure:
         if study.sweep.begin:
             caption += f" Its configs to begin with are in {study.address}/{SETTINGS_FILE}."
     return Figure("settings", "Settings", caption, html=html)
+
+
+def _shown(study: Study, name: str) -> str:
+    """A setting, with that at the start if it has changed."""
+    text = setting_text(getattr(study.sweep, name))
+    if name == "trials" and study.budget != study.sweep.trials:
+        return f"{study.budget} (begun with {text})"
+    return text
 
 
 def installed() -> dict[str, str]:
