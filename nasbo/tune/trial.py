@@ -29,6 +29,7 @@ from nasbo.sweeps.folder import ERROR_FILE, trial_folder, trial_name
 from nasbo.sweeps.policies import CHECKPOINTS, remove_file
 from nasbo.sweeps.settings import Sweep
 from nasbo.trainer import DATA, Trainer, cause_of, load_trainer
+from nasbo.tune.log import printed_to
 from nasbo.tune.preparation import prepare_node
 from nasbo.tune.results import STEP
 from nasbo.tune.verdicts import Board
@@ -348,7 +349,8 @@ def run_trial(config: dict[str, Any], task: TrialTask) -> None:
     stretch = Stretch(config["step"], config["until"])
     session = TuneSession(task, config["trial"], config["n_out_of_memory"], stretch)
     try:
-        _train(config, task, session)
+        with printed_to(session.folder):
+            _train(config, task, session)
     finally:
         session.close()
 
@@ -363,7 +365,7 @@ def _result(trainer: Trainer, config: Config, session: TuneSession) -> Any:
     had_checkpoint = trainer.resumes and session.has_checkpoint
     result = _call(trainer, config, session)
     if result is None and session.is_silent and had_checkpoint:
-        logger.warning("a checkpoint without a report: %s begins again", session.folder.name)
+        logger.warning("a complete checkpoint whose value is lost: training begins again")
         session.begin_again()
         result = _call(trainer, config, session)
     return result

@@ -17,6 +17,7 @@ from nasbo.sweeps.policies import prune_checkpoints
 from nasbo.sweeps.settings import Sweep
 from nasbo.sweeps.status import status
 from nasbo.tune.endings import LAST_TIMEOUT_FILE, cause_of_loss
+from nasbo.tune.log import LOG_FILE
 from nasbo.tune.sweep_search import SweepSearch
 from nasbo.tune.trial import (
     TIMEOUT_FILE,
@@ -71,6 +72,11 @@ def test_a_training_that_was_killed_before_its_last_report_has_a_value(tmp_path:
     assert (trial.state, trial.value) == ("finished", 1 + 1 / 3)
     assert dict(trial.retries) == {"killed": 1}
     assert [step for step, _ in trial.curve] == [1, 2, 1, 2, 3], "its last value was lost"
+    log = trial_folder(tmp_path / "s", trial.id) / LOG_FILE
+    steps, told = "step 1\nstep 2\nstep 3\n", log.read_text()
+    assert told.startswith(steps)
+    assert told.endswith(steps)
+    assert "whose value is lost: training begins again" in told
 
 
 def test_a_trainer_that_always_fails_stops_the_sweep(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from nasbo.sweeps.folder import ERROR_FILE, create_folder
 from nasbo.sweeps.settings import Sweep
 from nasbo.trainer import DATA, load_trainer
 from nasbo.tune import trial
+from nasbo.tune.log import LOG_FILE
 from nasbo.tune.preparation import PreparationError, prepare_node
 from nasbo.tune.results import STEP
 from nasbo.tune.sweep_search import SweepSearch
@@ -123,6 +124,22 @@ def test_a_complete_checkpoint_whose_value_is_lost_is_trained_once_more(
     run_rescued(tmp_path, "silent")
     assert [report[CAUSE] for report in reports] == ["no result"], "twice is enough"
     assert "neither reported nor returned" in (folder / ERROR_FILE).read_text()
+
+
+def test_what_a_trainer_prints_is_in_the_log_of_the_trial(
+    tmp_path: Path, reports: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for _ in range(2):
+        run_rescued(tmp_path, "talkative")
+    log = trial.trial_folder(tmp_path, 0) / LOG_FILE
+    text = log.read_text()
+    assert text.count("a word\n") == text.count("100 %") == 2, "attempts are appended"
+    print("the worker's own")
+    assert log.read_text() == text
+    assert "a word" not in capsys.readouterr().out
+    log.unlink()
+    run_rescued(tmp_path, "quiet")
+    assert not log.exists()
 
 
 def test_a_trial_that_the_sweep_breaks_off_has_not_crashed(
