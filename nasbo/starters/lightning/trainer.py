@@ -81,7 +81,7 @@ class Network(LightningModule):
         rate = self.config["learning_rate"]
         if self.config["optimizer"] == "sgd":
             return torch.optim.SGD(self.parameters(), lr=rate, momentum=self.config["momentum"])
-        return torch.optim.Adam(self.parameters(), lr=0.1 * rate)
+        return torch.optim.Adam(self.parameters(), lr=rate)
 
 
 def summary(config: Mapping[str, Any]) -> dict[str, int]:

@@ -57,10 +57,10 @@ def build(config: Mapping[str, Any]) -> nn.Module:
 
 def make_optimizer(config: Mapping[str, Any], network: nn.Module) -> torch.optim.Optimizer:
     """The optimizer of a config; `momentum` exists only below `optimizer: sgd`."""
+    rate = config["learning_rate"]
     if config["optimizer"] == "sgd":
-        rate, momentum = config["learning_rate"], config["momentum"]
-        return torch.optim.SGD(network.parameters(), lr=rate, momentum=momentum)
-    return torch.optim.Adam(network.parameters(), lr=0.1 * config["learning_rate"])
+        return torch.optim.SGD(network.parameters(), lr=rate, momentum=config["momentum"])
+    return torch.optim.Adam(network.parameters(), lr=rate)
 
 
 def summary(config: Mapping[str, Any]) -> dict[str, int]:
