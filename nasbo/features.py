@@ -19,12 +19,10 @@ MARKED = "features"
 
 @dataclass(frozen=True)
 class Features:
-    """Which numbers of a config a surrogate is told; it can be sent to another process if its
-    functions can.
+    """Features of configs for a surrogate; picklable if its functions are.
 
     Attributes:
-        describe: numbers by name of a config, the same names for all; what is no number is left
-            out.
+        describe: numbers by name of a config, the same names for all; non-numbers are dropped.
         names: which of them; ``None`` for those that the description marks, or else all.
         tabulate: the same for many configs at once, where that is quicker.
     """

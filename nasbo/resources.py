@@ -25,7 +25,7 @@ def room_here(needs: Mapping[str, float]) -> int:
 
 
 def known_here(needs: Mapping[str, float]) -> dict[str, float]:
-    """Cores and, if needed, visible GPUs of this machine; other resources are known to Ray only."""
+    """Numbers of cores and, if needed, of visible GPUs; other resources are known to Ray only."""
     have = {"CPU": float(os.cpu_count() or 1)}
     return have | {"GPU": float(n_gpus())} if "GPU" in needs else have
 
@@ -38,7 +38,7 @@ def n_gpus() -> int:
 
 
 def gpu_names() -> list[str]:
-    """What the GPUs are called that a process of this machine sees."""
+    """Names of the visible GPUs."""
     import torch
 
     return [torch.cuda.get_device_name(index) for index in range(n_gpus())]

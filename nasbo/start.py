@@ -94,7 +94,7 @@ def start_sweep(
         folder: of the sweep; ``None`` for a new one.
         given: options of the command line.
         display: where it is displayed.
-        is_launched: whether the address on the command line is for this run only, as a launcher's
+        is_launched: True: the address on the command line is for this run only, as a launcher's
             cluster may be gone when the sweep is resumed.
     """
     sweep, space = prepare(file, parsed(given), display.console)

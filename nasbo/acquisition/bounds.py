@@ -36,7 +36,7 @@ class AddTreeUCB(UCB):
     t counts the results.
 
     Attributes:
-        n_dimensions: d, of the space in which the bound is maximised; at least 1 counts.
+        n_dimensions: d, the dimensions of the space in which the bound is maximised; 0 counts as 1.
     """
 
     n_dimensions: int = 1

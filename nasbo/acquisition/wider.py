@@ -14,7 +14,7 @@ class Wider(Pointwise):
     """Another acquisition with all posterior standard deviations multiplied by a factor.
 
     Attributes:
-        inner: prepared.
+        inner: the acquisition, after its ``prepare``.
         factor: how many times.
     """
 

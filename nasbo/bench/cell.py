@@ -98,7 +98,7 @@ def cell_key(cell: Cell, problem: Problem) -> Record:
 
 
 def features_of(spec: MethodSpec, problem: Problem) -> Features | None:
-    """What a method with the rule ``+features`` is told of configs."""
+    """The features that a method marked ``+features`` receives; ``None`` without the mark."""
     if TOLD not in spec.rules:
         return None
     if problem.features is None:

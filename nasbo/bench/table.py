@@ -125,7 +125,7 @@ def _tests(results: Results, sticks: dict[str, Yardstick], problems: Sequence[st
 def _reach(results: Results, sticks: dict[str, Yardstick]) -> Table:
     """Trials that the first method needs for the best peer's final median value.
 
-    Values that tie in the ranks tie here; ``exact`` counts to the last digit.
+    Values that tie in the ranks tie here; with ``exact``, only equal or better values count.
     """
     ours, *peers = results.methods
     each: Table = {}
@@ -175,7 +175,7 @@ def _returning(results: Results) -> list[str]:
 def _found(results: Results, info: ProblemInfo, stick: Yardstick) -> Table:
     """How fast and how often a known optimum was found, and its subspace.
 
-    The right subspace is that of the best value of any run.
+    The right subspace is taken to be that of the best value over all runs.
     """
     champion = min(results.on(info.name), key=lambda run: float(run.best[-1]))
     right, at = int(champion.best_subspace[-1]), min(LEAF_AT, info.trials)

@@ -70,8 +70,8 @@ def carry(file: Path | None, methods: str, problems: str, dry_run: bool, **setti
     Cells are keyed by a hash of the deciding code, so any change of that code invalidates them.
     This command repeats a sample of them with the code that made them and with the present code,
     both on this machine, since numbers differ between machines even with the same code. If both
-    give the same bits, the cells are stored under the present version, with a note in "carried". A
-    method that differs on one problem is refused on all problems, at that batch size.
+    give the same bits, the cells are stored under the present version, with a note in "carried".
+    If a method differs on one problem, none of its cells of that batch size are carried.
 
     Cells are listed but not carried if the data of their problem are missing, or if their values
     require hours of training and are not stored. Exit code 1 if anything was refused.

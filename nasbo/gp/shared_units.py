@@ -89,7 +89,10 @@ class SharedUnits:
         return FixedColumn(part, scales, relation, self.columns, units)
 
     def pair_terms(self, rows: Rows) -> list[PairTerm | CountedTerm]:
-        """Terms on pairs of active units of rows i <= j, and on their states, for the fit."""
+        """Terms on pairs of active units of rows i <= j, and on their states, for the fit.
+
+        A unit's state is the combination of values that it has in the columns of a counted part.
+        """
         units = self.features(rows)
         row, unit = units.row, units.unit
         left, right = np.nonzero(row[:, None] <= row[None, :])
@@ -144,7 +147,7 @@ class FixedPart(NamedTuple):
         features: positions among the features of a unit, shape (k,).
         scales: inverse lengthscales, shape (k,).
         relation: R, shape (n_units, n_units).
-        far: scaled features of the distinct units seen, shape (d, k).
+        far: scaled features of the fixed rows' distinct units, shape (d, k).
         relation_seen: R of each unit and those seen, shape (n_units, l).
     """
 
@@ -155,7 +158,7 @@ class FixedPart(NamedTuple):
     relation_seen: Array
 
     def near(self, units: SharedFeatures) -> Array:
-        """Scaled features of distinct units, shape (d, k)."""
+        """Scaled features of the query rows' distinct units, shape (d, k)."""
         near: Array = units.values[:, self.features] * self.scales
         return near
 
@@ -289,8 +292,8 @@ class FixedPairs:
 
     @cached_property
     def _incidences(self) -> list[scipy.sparse.csr_matrix]:
-        """Sparse matrices of R(u, v) by unit u and fixed row, and value of
-        v: (n_units m, e) by part.
+        """For each part, a sparse matrix with R(u, v) at row u m + i, column = index of v's
+        distinct value, for unit v of fixed row i: shape (n_units m, e).
         """
         seen = self._seen
         shape = (seen.n, len(seen.values))

@@ -152,10 +152,10 @@ class PastRead(Event):
 class Observed(Event):
     """A result from elsewhere.
 
-    origin: name of the past sweep that it comes from; "" if none.
+    Attributes:
+        origin: name of the past sweep that it comes from; "" if none.
         is_comparable: whether its value is comparable with results of this search; if not, only the
             surrogate uses it.
-            for the surrogate only.
     """
 
     kind = "observed"

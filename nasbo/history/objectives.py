@@ -97,8 +97,8 @@ class Objectives:
         Args:
             trials: of one search.
             by: ``estimate`` ranks trials with an estimate of their noise-free value first, by its
-                mean: the others were worse at the last decision, or no noise was found.
-                ``observed`` ranks by values alone.
+                mean; trials without an estimate follow, by observed value (only the best 32 have
+                one). ``observed`` ranks by values alone.
         """
         if by not in ("estimate", "observed"):
             raise NasboError(f"by must be 'estimate' or 'observed', got {by!r}")

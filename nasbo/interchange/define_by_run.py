@@ -24,8 +24,7 @@ class SeenSpace:
     Attributes:
         columns: by the names of the study.
         translation: the tree, and the names of the study.
-        loose: parameters that the tree has always, though some trials are without them: no
-            earlier choice says when they exist.
+        loose: parameters whose condition could not be inferred; the tree always has them.
     """
 
     columns: Mapping[str, Column]
@@ -34,7 +33,7 @@ class SeenSpace:
 
     @staticmethod
     def of(trials: Iterable[Any]) -> SeenSpace | None:
-        """The space of trials that suggested all their parameters; ``None`` without any."""
+        """The space of completed trials; ``None`` without any."""
         known = [trial for trial in trials if trial.params]
         distributions: dict[str, Any] = {}
         for trial in known:
@@ -66,7 +65,7 @@ class SeenSpace:
         return {name: column.distribution for name, column in self.columns.items()}
 
     def explains(self, trial: Any) -> bool:
-        """Whether a trial that suggested all its parameters shows nothing new."""
+        """Whether a completed trial shows nothing new."""
         for name, one in trial.distributions.items():
             held = self.columns.get(name)
             if held is None and not one.single():
@@ -82,7 +81,7 @@ class SeenSpace:
 
         Args:
             params: of the trial.
-            instead: what it will suggest as far as is known, if it has not suggested all yet.
+            instead: values expected for parameters that the trial has not suggested yet.
         """
         known = {name: value for name, value in params.items() if name in self.columns}
         used: set[str] = set()

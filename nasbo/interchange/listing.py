@@ -1,4 +1,4 @@
-"""Flat list of conditional parameters: what spaces of other packages are.
+"""Flat list of conditional parameters: the form that other packages give their spaces.
 
 Such a space has no tree. Each parameter has a name of its own, and conditions on the values of
 others under which it exists.
@@ -33,7 +33,7 @@ class Condition:
 
 
 Alternatives = tuple[tuple[Condition, ...], ...]
-"""Conditions that hold together, and others instead of which they may hold."""
+"""Conditions in disjunctive normal form."""
 ALWAYS: Alternatives = ((),)
 
 
@@ -129,8 +129,9 @@ def short_name(space: Space) -> str:
 def _path(
     node: TreeNode, names: Mapping[tuple[Key, str], str], n_places: Mapping[str, int]
 ) -> tuple[Condition, ...]:
-    """What must hold for a node to exist: of its parent and, where that has several places, of
-    what is above."""
+    """The condition on a node's parent; where the parent occurs several times in the tree, also the
+    parent's own conditions.
+    """
     if node.parent is None:
         return ()
     parent = names[node.parent.key, node.parent.parameter.name]
@@ -157,7 +158,7 @@ def _bare(parameter: Parameter) -> Parameter:
 
 
 def united(alternatives: Sequence[tuple[Condition, ...]]) -> Alternatives:
-    """The same alternatives, fewer where they differ in the levels of one parent alone."""
+    """The same alternatives, merged where they differ only in one parent's levels."""
     found = list(dict.fromkeys(alternatives))
     if () in found:
         return ALWAYS

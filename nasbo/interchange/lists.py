@@ -21,9 +21,9 @@ Labels = dict[str, tuple[str, int]]
 
 
 def under_counts(entries: Sequence[Entry]) -> list[Entry]:
-    """The entries, with the first places of lists under their counts as the later ones are.
+    """Give the first places of each list the condition on its count that later places have.
 
-    A list of two places or more always has its first two, which therefore have no condition.
+    The other package omits it, as they always exist.
     """
     found = {one.name: one for one in entries}
     lists: dict[str, dict[int, Entry]] = {}
@@ -84,7 +84,9 @@ def _agree(own: Labels, labels: Labels) -> bool:
 
 
 def _repeated(parameter: Parameter) -> tuple[Group, Labels] | None:
-    """The parameters that come once per count, if the branches of a parameter say that."""
+    """The repeated parameters, if the branches of this integer can be written as a list; else
+    ``None``.
+    """
     if not isinstance(parameter, Integer) or not parameter.branches:
         return None
     if parameter.low < 0 or parameter.high > MAX_REPEATS:

@@ -35,7 +35,7 @@ class Launcher(Protocol):
         """Pass the driver's output to ``write``; with ``follow`` until it has ended."""
 
     def find(self, folder: str) -> Record | None:
-        """A running sweep of a folder that was not launched from this machine."""
+        """A running sweep in this folder, though no record on this machine names it."""
 
 
 def wait_for_end(launcher: Launcher, record: Record, timeout_s: float = STOP_S) -> str:

@@ -43,8 +43,8 @@ class BanditsBO(SurrogateMethod):
     Each subspace is an arm with a GP of its own (Matérn-5/2) whose hyperparameters are drawn by
     slice sampling. A function is drawn from the posterior of every arm; the arm whose function has
     largest maximum is pulled at that maximum. Functions are drawn anew for each config of a batch,
-    with the earlier ones and all running configs as pending. Noise is a draw, too, so trials are
-    not ranked by it.
+    with the earlier ones and all running configs as pending. The noise variance is a sample as
+    well, so there are no noise-free estimates to rank by.
     """
 
     finds_noise = False

@@ -38,12 +38,11 @@ class AddTreeGP(KernelGP):
     k(x, x') is the sum, over the vertices that the paths of both configs pass, of a kernel on the
     vertex' own parameters (definition 4; algorithm 1 with its delta kernels). A vertex without
     parameters has a constant kernel; all constants share one variance. A config that passes no
-    vertex, where all lists are empty, has a constant of its own.
+    vertex (all its lists are empty) gets a constant kernel of its own.
 
     Departures from the paper: priors on all hyperparameters (it maximises the likelihood), one-hot
-        choices, and a lengthscale per parameter. One matrix holds all rows, where the paper's
-        (section 4.1) holds only those that share vertices with the config's path: the others have
-        covariance 0 and change nothing, and n is a few hundred at most.
+        choices, and a lengthscale per parameter. We keep one n × n matrix; rows that share no
+        vertex have covariance 0, so the posterior is that of section 4.1.
 
     Args:
         space: the space of all data.

@@ -47,7 +47,7 @@ class AttentionGP(ExactGP):
     the paper is silent: numbers enter in the unit cube, choices as index / (k - 1), scores are
     standardised, and the kernel has no output scale. The encoder computes in float32, the GP in
     float64. Each fit starts from new weights, drawn from ``seed``. Training uses one noise for all
-    scores, as in the paper; conditioning gives means of several values less.
+    scores, as in the paper; in conditioning, the mean of k repeats has noise variance sigma² / k.
     """
 
     def __init__(

@@ -62,7 +62,8 @@ def spent_until(history: View, time: float) -> float:
 
 
 def n_whole(history: View) -> int:
-    """Steps that full trainings of all started configs would take; failed ones count as they are.
+    """Steps that full trainings of all started configs would take; failed runs count with the
+    steps that they trained.
 
     Requires rungs.
     """
@@ -97,7 +98,7 @@ def best_course(history: View, is_open: bool = False) -> list[tuple[float, float
 
     Args:
         history: of the sweep.
-        is_open: leave out the last point, at the present budget (with rungs only).
+        is_open: True: without the last point, at the present budget (with rungs only).
     """
     rungs = history.rungs
     if rungs is None:

@@ -15,7 +15,7 @@ class Members:
     """Suggestions of a package as numbered configs of the problem, on one worker.
 
     On a pool, a suggestion is replaced by the nearest unused config. The package is told its value
-    under the suggested config, the only one that its brackets know.
+    under the suggested config, because its brackets know only the config that it suggested.
 
     Args:
         problem: with learning curves.
