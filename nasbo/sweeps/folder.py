@@ -197,7 +197,8 @@ def create_folder(folder: Path, sweep: Sweep) -> Sweep:
     """Create a sweep's folder, with its settings and a copy of its space."""
     if (folder / SETTINGS_FILE).exists():
         name = shown(folder)
-        raise SweepError(f"{name} holds a sweep already: continue it by nasbo resume {name}")
+        told = f"{name} holds a sweep already: continue it by nasbo resume {name}"
+        raise SweepError(f"{told}, or name another --dir")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o700)

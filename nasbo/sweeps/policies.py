@@ -216,7 +216,7 @@ class FailuresInARow:
     def problem(self) -> str:
         """Why the sweep is to end; "" while it may continue."""
         if self._is_alike and self.count >= self._n_alike:
-            return f"all of {self.count} trials crashed in the same way: {self._message}"
+            return f"all {self.count} trials crashed in the same way: {self._message}"
         if self.count < self._most:
             return ""
         return f"{self.count} trials failed one after the other; the last one: {self._last}"

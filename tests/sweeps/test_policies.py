@@ -97,7 +97,7 @@ def test_a_design_that_crashes_in_one_way_ends_a_sweep() -> None:
     same = [f"KeyError: 'colour' at 0x{n}" for n in range(8)]
     assert not counted(*same[:7]).problem
     problem = counted(*same).problem
-    assert problem.startswith("all of 8 trials crashed in the same way: KeyError: 'colour'")
+    assert problem.startswith("all 8 trials crashed in the same way: KeyError: 'colour'")
     assert not counted(*same[:7], "ValueError: another").problem
     assert not counted("ValueError: another", *same).problem
     assert not counted(None, *same).problem, "the trainer can work"
