@@ -42,7 +42,9 @@ def test_the_promised_problems_are_there() -> None:
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:
-    with pytest.raises(NasboError, match=r"one of ackley53, .*share.*, got 'nonsense'"):
+    with pytest.raises(
+        NasboError, match=r"one of accel_nasbench, ackley53, .*share.*, got 'nonsense'"
+    ):
         make_problem("nonsense")
 
 
