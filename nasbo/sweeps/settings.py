@@ -21,7 +21,7 @@ from nasbo.sweeps.declaration import Scope, Setting, setting
 from nasbo.sweeps.kinds import Rule, choice, count, pairs
 from nasbo.trainer import TrainerSummary, TrainerTable
 
-SHIPPED_TRAINERS = {"nas_cifar10": "trainers.cifar10:train"}
+SHIPPED_TRAINERS = dict.fromkeys(("nas_cifar10", "mnasnet"), "trainers.cifar10:train")
 """Trainers by the prefix of their space files' names."""
 
 
