@@ -70,6 +70,11 @@ METHODS: dict[str, Entry] = {
         "one GP per subspace, log-EI, the best over all subspaces: no sharing",
         "baseline of Jenatton et al., ICML 2017, and of Ma and Blaschko, AISTATS 2020",
     ),
+    "local": Entry(
+        "nasbo.methods.local:LocalSearch",
+        "local search: neighbours by one change, a random restart at each local optimum",
+        "White et al., UAI 2021",
+    ),
     "random": Entry(
         "nasbo.methods.random:RandomSearch",
         "uniform over the subspaces, then uniform inside",
