@@ -39,14 +39,15 @@ class LocalSearch(Method):
     """Local search with random restarts (White et al., UAI 2021).
 
     The neighbours of a config differ by one change: another value of a choice, of a structural
-        parameter or of one of a few levels; of a number, steps of three random lengths up and down.
-        A run starts at the best config of the initial design, and at a random one when the best of
-        the runs before have no untried neighbour. A trial's info has its run (``restart``) and the
-        config that it is a neighbour of (``parent``), from which the state of all runs is read.
+    parameter or of one with few levels; of other numbers, steps of three random lengths up and
+    down, drawn once for each config. The first run starts at the best config of the design. When
+    all neighbours of a run's best config have been tried, the next run starts at a random config.
+    The info of a trial has its run (``restart``) and the trial that it is a neighbour of
+    (``parent``); the state of all runs is read from these.
 
-    Departures: known configs are not evaluated again, but a run moves to those that are better. With
-        parallel trials, a run whose neighbours are all tried or running waits, and the next one
-        goes on meanwhile.
+    Departures: known configs are not evaluated again, and a run moves to those that are better.
+    With parallel trials, a run without untried neighbours waits for those that are running, and
+    later runs go on meanwhile.
 
     Args:
         space: what to search.

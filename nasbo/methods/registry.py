@@ -45,6 +45,11 @@ METHODS: dict[str, Entry] = {
         "one GP over all subspaces with attention between their units, log-EI in each of them",
         "Modeling All Response Surfaces in One for Conditional Search Spaces, AAAI 2025",
     ),
+    "bananas": Entry(
+        "nasbo.methods.bananas:Bananas",
+        "an ensemble of neural networks, Thompson sampling among mutations of the best configs",
+        "White et al., BANANAS, AAAI 2021",
+    ),
     "bandits": Entry(
         "nasbo.methods.bandits:BanditsBO",
         "one GP per subspace, hyperparameters by slice sampling, Thompson sampling over subspaces",
