@@ -49,7 +49,7 @@ class MLPEnsemble:
             optimiser.param_groups[0]["lr"] = LEARNING_RATE * 0.5 * (1 + math.cos(math.pi * share))
             optimiser.zero_grad()
             loss = (self._outputs(X[rows]) - z[rows]).abs().mean(1).sum()
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             optimiser.step()
 
     def predict(self, X: Tensor) -> tuple[Tensor, Tensor]:
