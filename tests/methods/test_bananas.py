@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 import pytest
@@ -45,7 +46,7 @@ def test_by_default_networks_are_trained_on_all_results(fits: list[int]) -> None
 
 @pytest.mark.parametrize("acquisition", ["its", "ei"])
 def test_a_fresh_method_suggests_the_same_from_the_history(acquisition: str) -> None:
-    options = {"refit_every": 5, "acquisition": acquisition}
+    options: dict[str, Any] = {"refit_every": 5, "acquisition": acquisition}
     search = searched("bananas", 17, **options)
     for _ in range(4):
         (expected,) = make_method("bananas", search.space, 0, **options).suggest(search.history, 1)

@@ -86,7 +86,8 @@ def test_numbers_are_moved_by_short_and_long_steps_both_ways() -> None:
     assert sorted(np.sign(moves)) == [-1, -1, -1, 1, 1, 1]
     assert abs(moves).min() < 0.02
     assert abs(moves).max() >= 0.1
-    assert all(0 <= one < 0.001 for one in other_values(x, 0.001, rng)[:1])
+    at_the_end = np.array(other_values(x, 0.001, rng), dtype=float)
+    assert (at_the_end.min(), len(at_the_end)) == (0.0, 4)  # three steps down end at 0
     (n,) = load_space({"n": {"type": "int", "range": [0, 1001]}}).parameters
     assert {499, 501} <= set(other_values(n, 500, rng))
     assert 500 not in other_values(n, 500, rng)
@@ -208,6 +209,17 @@ def test_a_run_whose_neighbours_are_running_waits() -> None:
 
 
 def test_failed_neighbours_count_as_tried() -> None:
+    search = searched(2, "best")
+    n = N_NEIGHBOURS - (distance(*(trial.config for trial in search.trials)) == 1)
+    asked = search.ask(n)
+    for trial in asked[1:]:
+        search.tell(trial, error="lost")
+    search.tell(asked[0], -1.0)
+    (following,) = search.ask(1)
+    assert following.info == {"parent": asked[0].id, "restart": 0}
+
+
+def test_a_run_whose_neighbours_have_failed_ends() -> None:
     search = searched(2, "best")
     n = N_NEIGHBOURS - (distance(*(trial.config for trial in search.trials)) == 1)
     for trial in search.ask(n):
