@@ -74,17 +74,15 @@ class BlockRow:
 
 def check(config: Config) -> None:
     """Raise `InvalidArchitecture` if the configuration cannot be built or trained."""
-    _check_names(config)
-    n_blocks = _integer("nums_block", config["nums_block"], 1, len(BASE_CHANNELS))
+    check_names(config, KNOWN, "expand_ratio")
+    n_blocks = as_integer("nums_block", config["nums_block"], 1, len(BASE_CHANNELS))
     for name in PER_BLOCK:
         if name != "expand_ratio" or config.get(name) is not None:
-            _check_length(name, config[name], n_blocks)
+            check_length(name, config[name], "nums_block", n_blocks)
     for index in range(n_blocks):
         _check_block(config, index)
-    _integer("stride_layer", config["stride_layer"], 0, 2**31)
-    _number("learning_rate", config["learning_rate"], 100.0)
-    _integer("step_size", config["step_size"], 1, 100)
-    _integer("batch_size", config["batch_size"], 2, 65536)
+    as_integer("stride_layer", config["stride_layer"], 0, 2**31)
+    check_training(config)
 
 
 def rows(config: Config, width: float = 1.0, image_size: int = 32) -> tuple[BlockRow, ...]:
@@ -113,20 +111,20 @@ def stem_channels(width: float = 1.0) -> int:
     """Channels of the first convolution."""
     if not 0.0 < width <= 1.0:
         raise InvalidArchitecture(f"width must be in (0, 1], got {width}")
-    return _round_to_8(STEM_CHANNELS * width)
+    return round_to_8(STEM_CHANNELS * width)
 
 
 def _row(
     config: Config, index: int, stride: int, channels: int, width: float, size: int
 ) -> BlockRow:
     op = OPERATIONS[config["conv_op"][index]]
-    full = _round_to_8(BASE_CHANNELS[index] * float(config["nums_channel"][index]))
+    full = round_to_8(BASE_CHANNELS[index] * float(config["nums_channel"][index]))
     return BlockRow(
         op=op,
         kernel=int(config["kernel_size"][index]),
         stride=stride,
         in_channels=channels,
-        out_channels=_round_to_8(full * width),
+        out_channels=round_to_8(full * width),
         layers=1 + int(config["nums_layer"][index]),
         expansion=int(config["expand_ratio"][index]) if op == "inverted" else 1,
         se_ratio=int(config["seratio"][index]),
@@ -148,59 +146,76 @@ def check_batch(config: Config, n_train: int, n_parts: int = 1) -> None:
 
 
 def _strides(bits: int, n_blocks: int, image_size: int) -> list[int]:
+    wanted = [2 if bits >> position & 1 else 1 for position in reversed(range(n_blocks))]
+    return possible_strides(wanted, image_size)
+
+
+def possible_strides(wanted: Sequence[int], image_size: int) -> list[int]:
+    """Strides of 1 and 2, without those that would halve a feature map to less than 2."""
     strides, size = [], image_size
-    for position in reversed(range(n_blocks)):
-        halves = bool(bits >> position & 1) and size // 2 >= MINIMUM_MAP
-        strides.append(2 if halves else 1)
+    for stride in wanted:
+        strides.append(stride if size // stride >= MINIMUM_MAP else 1)
         size = math.ceil(size / strides[-1])
     return strides
 
 
-def _round_to_8(channels: float) -> int:
+def round_to_8(channels: float) -> int:
+    """The nearest multiple of 8, at least 8."""
     return max(8, int(channels + 4) // 8 * 8)
 
 
-def _check_names(config: Config) -> None:
+def check_names(config: Config, known: Sequence[str], optional: str) -> None:
+    """Raise unless a configuration has exactly the known parameters; one of them may be absent."""
     if not isinstance(config, Mapping):
         raise InvalidArchitecture(f"a configuration must be a mapping, got {type(config).__name__}")
-    missing = [name for name in KNOWN if name not in config and name != "expand_ratio"]
-    unknown = sorted(str(name) for name in config if name not in KNOWN)
+    missing = [name for name in known if name not in config and name != optional]
+    unknown = sorted(str(name) for name in config if name not in known)
     if missing or unknown:
         raise InvalidArchitecture(
-            f"a configuration must have exactly the parameters {', '.join(KNOWN)}; "
+            f"a configuration must have exactly the parameters {', '.join(known)}; "
             f"missing: {missing}, unknown: {unknown}"
         )
 
 
-def _check_length(name: str, values: object, n_blocks: int) -> None:
+def check_length(name: str, values: object, count: str, n_blocks: int) -> None:
+    """Raise unless values are a list with one entry per block."""
     is_list = isinstance(values, Sequence) and not isinstance(values, str)
     if not is_list or len(values) != n_blocks:  # type: ignore[arg-type]
         raise InvalidArchitecture(
-            f"{name} must be a list of nums_block = {n_blocks} entries, got {values!r}"
+            f"{name} must be a list of {count} = {n_blocks} entries, got {values!r}"
         )
 
 
+def check_training(config: Config) -> None:
+    """Raise for values that no network can be trained with."""
+    check_number("learning_rate", config["learning_rate"], 100.0)
+    as_integer("step_size", config["step_size"], 1, 100)
+    as_integer("batch_size", config["batch_size"], 2, 65536)
+
+
 def _check_block(config: Config, index: int) -> None:
-    op = _integer(f"conv_op[{index}]", config["conv_op"][index], 0, len(OPERATIONS) - 1)
-    kernel = _integer(f"kernel_size[{index}]", config["kernel_size"][index], 1, 15)
+    op = as_integer(f"conv_op[{index}]", config["conv_op"][index], 0, len(OPERATIONS) - 1)
+    kernel = as_integer(f"kernel_size[{index}]", config["kernel_size"][index], 1, 15)
     if kernel % 2 == 0:
         raise InvalidArchitecture(f"kernel_size[{index}] must be odd, got {kernel}")
-    _integer(f"seratio[{index}]", config["seratio"][index], 0, 1024)
-    _integer(f"nums_layer[{index}]", config["nums_layer"][index], 0, 16)
-    _number(f"nums_channel[{index}]", config["nums_channel"][index], 16.0)
+    as_integer(f"seratio[{index}]", config["seratio"][index], 0, 1024)
+    as_integer(f"nums_layer[{index}]", config["nums_layer"][index], 0, 16)
+    check_number(f"nums_channel[{index}]", config["nums_channel"][index], 16.0)
     if OPERATIONS[op] == "inverted":
         ratios = config.get("expand_ratio") or [None] * (index + 1)
-        _integer(f"expand_ratio[{index}]", ratios[index], 1, 32)
+        as_integer(f"expand_ratio[{index}]", ratios[index], 1, 32)
 
 
-def _integer(name: str, value: object, low: int, high: int) -> int:
+def as_integer(name: str, value: object, low: int, high: int) -> int:
+    """The value, if it is an integer of the range."""
     is_integer = isinstance(value, Integral) and not isinstance(value, bool)
     if not is_integer or not low <= int(value) <= high:  # type: ignore[call-overload]
         raise InvalidArchitecture(f"{name} must be an integer in {low}..{high}, got {value!r}")
     return int(value)  # type: ignore[call-overload]
 
 
-def _number(name: str, value: object, high: float) -> None:
+def check_number(name: str, value: object, high: float) -> None:
+    """Raise unless the value is a number above 0, up to the highest."""
     is_number = isinstance(value, Real) and not isinstance(value, bool)
     if not is_number or not 0.0 < float(value) <= high:  # type: ignore[arg-type]
         raise InvalidArchitecture(f"{name} must be a number in (0, {high:g}], got {value!r}")

@@ -40,7 +40,7 @@ def build(
     stem = ConvolutionNorm(3, stem_channels(width), 3)
     blocks = [layer for row in table for layer in _block(row)]
     network = nn.Sequential(stem, *blocks, Head(table[-1].out_channels, n_classes))
-    network.apply(_initialise)
+    network.apply(initialise)
     return network
 
 
@@ -48,7 +48,8 @@ def _block(row: BlockRow) -> list[nn.Module]:
     return [LAYERS[row.op](row, layer) for layer in range(row.layers)]
 
 
-def _initialise(module: nn.Module) -> None:
+def initialise(module: nn.Module) -> None:
+    """Draw the weights of a convolution or of the head; for `Module.apply`."""
     if isinstance(module, nn.Conv2d):
         nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
     elif isinstance(module, Head):

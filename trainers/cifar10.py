@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from trainers import data
-from trainers.cost import fingerprint
 from trainers.dataset import is_cifar10, open_collection
 from trainers.export import export, final_metric, final_options, provenance
+from trainers.families import family_of
 from trainers.forecast import calibrate, check, summary, tabulate
 from trainers.recipe import load_recipe
 from trainers.torchvision_sets import is_named, open_torchvision
@@ -37,6 +37,11 @@ __all__ = [
 METRIC = "val_accuracy"
 MODE = "max"
 RESUMES = True
+
+
+def fingerprint(config: Mapping[str, Any]) -> str:
+    """Canonical hash, equal only for configurations whose training is the same computation."""
+    return family_of(config).fingerprint(config)
 
 
 def steps(options: Mapping[str, Any]) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -45,17 +46,27 @@ def summary(
         `receptive_field` (its side in pixels), and `rows`: one plain dictionary per part (stem,
         blocks, head) with the columns of `BlockRow`, `out_size`, `params` and `flops`.
     """
-    table = rows(config, width, image_size)
+    stem = stem_row(stem_channels(width), 1, image_size)
+    return describe(stem, rows(config, width, image_size), n_classes)
+
+
+def stem_row(channels: int, stride: int, image_size: int) -> BlockRow:
+    """The first convolution as a row."""
+    return BlockRow("conv", 3, stride, 3, channels, 1, 1, 0, image_size)
+
+
+def describe(stem: BlockRow, table: Sequence[BlockRow], n_classes: int) -> dict[str, Any]:
+    """The summary of a network that is given by its rows."""
     parts = [
-        _stem(stem_channels(width), image_size),
+        _drawn({**asdict(stem), "op": "stem"}, stem.out_size, _block_cost(stem)),
         *[_drawn(asdict(row), row.out_size, _block_cost(row)) for row in table],
         _head(table[-1], n_classes),
     ]
     return {
         "params": sum(part["params"] for part in parts),
         "flops": sum(part["flops"] for part in parts),
-        "activations": _activations(table, stem_channels(width), image_size),
-        **_depth(table),
+        "activations": _activations(stem, table),
+        **_depth(stem, table),
         "rows": parts,
     }
 
@@ -66,8 +77,19 @@ def sizes(config: Config, width: float, n_classes: int, image_size: int) -> dict
     Returns:
         `params` and `flops` at the full width and size, `trial_params` and `trial_flops` as given.
     """
-    whole = summary(config, 1.0, n_classes, max(FULL_SIZE, image_size))
-    trial = summary(config, width, n_classes, image_size)
+    return sizes_by(summary, config, width, n_classes, image_size)
+
+
+def sizes_by(
+    describe_config: Callable[[Config, float, int, int], dict[str, Any]],
+    config: Config,
+    width: float,
+    n_classes: int,
+    image_size: int,
+) -> dict[str, int]:
+    """The same by any summary."""
+    whole = describe_config(config, 1.0, n_classes, max(FULL_SIZE, image_size))
+    trial = describe_config(config, width, n_classes, image_size)
     return {
         "params": whole["params"],
         "flops": whole["flops"],
@@ -94,9 +116,9 @@ def fingerprint(config: Config) -> str:
     return hashlib.sha256(content.encode()).hexdigest()[:32]
 
 
-def _depth(table: tuple[BlockRow, ...]) -> dict[str, int]:
+def _depth(stem: BlockRow, table: Sequence[BlockRow]) -> dict[str, int]:
     """Convolutions one behind the other, and the side of what one place of the last map sees."""
-    n_layers, field, jump = 1, 3, 1
+    n_layers, field, jump = 1, stem.kernel, stem.stride
     for row in table:
         n_each, n_seeing = DEPTHS[row.op]
         n_layers += n_each * row.layers
@@ -146,12 +168,12 @@ def _layer_cost(row: BlockRow, layer: int) -> Cost:
     return first + second + _squeeze(outputs, hidden) + shortcut
 
 
-def _activations(table: tuple[BlockRow, ...], stem: int, image_size: int) -> int:
+def _activations(stem: BlockRow, table: Sequence[BlockRow]) -> int:
     """A convolution keeps its input; so does a normalisation, which is
     one feature map more each.
     """
     kept = sum(_kept(row, layer) for row in table for layer in range(row.layers))
-    return kept + (3 + 2 * stem) * image_size**2
+    return kept + 3 * stem.image_size**2 + 2 * stem.out_channels * stem.out_size**2
 
 
 def _kept(row: BlockRow, layer: int) -> int:
@@ -171,11 +193,6 @@ def _kept(row: BlockRow, layer: int) -> int:
 
 def _drawn(columns: dict[str, Any], out_size: int, cost: Cost) -> dict[str, Any]:
     return {**columns, "out_size": out_size, "params": cost.params, "flops": 2 * cost.macs}
-
-
-def _stem(channels: int, image_size: int) -> dict[str, Any]:
-    row = BlockRow("conv", 3, 1, 3, channels, 1, 1, 0, image_size)
-    return _drawn({**asdict(row), "op": "stem"}, image_size, _block_cost(row))
 
 
 def _head(last: BlockRow, n_classes: int) -> dict[str, Any]:

@@ -21,15 +21,15 @@ from typing import Any
 import torch
 from torch.nn import functional
 
-from trainers import architecture, cost
+from trainers import cost
 from trainers.architecture import OPERATIONS, Config, check_batch
 from trainers.blocks import build
 from trainers.data import SHAPES, data_folder
 from trainers.dataset import is_cifar10, n_trained, open_collection
 from trainers.device import expected_precision, pick_device, set_up
+from trainers.families import family_of
 from trainers.memory import memory_of
 from trainers.recipe import Recipe, load_recipe
-from trainers.tabulate import sizes_of
 
 Rates = dict[str, tuple[float, float]]
 
@@ -44,7 +44,7 @@ def summary(config: Config, options: Mapping[str, Any] | None = None) -> dict[st
     """Size, memory and seconds of a configuration, as far as they are known before the training.
 
     Args:
-        config: a configuration of the NAS space.
+        config: a configuration of a NAS space.
         options: of a sweep; without them only the full architecture is described.
 
     Returns:
@@ -53,14 +53,15 @@ def summary(config: Config, options: Mapping[str, Any] | None = None) -> dict[st
         options also `trial_params`, `trial_flops` and `memory_bytes` of the network that is
         trained, and `seconds` once `calibrate` has measured this machine.
     """
+    describe = family_of(config).summary
     if options is None:
-        return cost.summary(config)
+        return describe(config, 1.0, 10, cost.FULL_SIZE)
     recipe = _recipe(json.dumps(dict(options), sort_keys=True))
     n_classes, _ = counts(recipe.data, recipe.image_size)
-    whole = cost.summary(config, 1.0, n_classes, max(cost.FULL_SIZE, recipe.image_size))
+    whole = describe(config, 1.0, n_classes, max(cost.FULL_SIZE, recipe.image_size))
     is_full = recipe.width == 1.0 and recipe.image_size >= cost.FULL_SIZE
     small = (recipe.width, n_classes, recipe.image_size)
-    trial = whole if is_full else cost.summary(config, *small)
+    trial = whole if is_full else describe(config, *small)
     found = {
         "params": whole["params"],
         "flops": whole["flops"],
@@ -84,7 +85,9 @@ def tabulate(values: Mapping[str, Any], options: Mapping[str, Any] | None = None
     """
     recipe = _recipe(json.dumps(dict(options or {}), sort_keys=True))
     n_classes, _ = counts(recipe.data, recipe.image_size)
-    return dict(sizes_of(values, 1.0, n_classes, max(cost.FULL_SIZE, recipe.image_size)))
+    sizes_of = family_of(values).tabulate
+    assert sizes_of is not None
+    return sizes_of(values, 1.0, n_classes, max(cost.FULL_SIZE, recipe.image_size))
 
 
 def calibrate(options: Mapping[str, Any]) -> Rates:
@@ -113,10 +116,10 @@ def check(config: Config, options: Mapping[str, Any] | None = None) -> None:
     """Raise `InvalidArchitecture` for a configuration that cannot be built or trained.
 
     Args:
-        config: a configuration of the NAS space.
+        config: a configuration of a NAS space.
         options: of a sweep; without them the batch is not compared with the number of images.
     """
-    architecture.check(config)
+    family_of(config).check(config)
     if options is None:
         return
     recipe = _recipe(json.dumps(dict(options), sort_keys=True))

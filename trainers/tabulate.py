@@ -5,8 +5,9 @@ The same numbers as in `trainers.cost`, whose formulas these are; a test compare
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,8 @@ from trainers.architecture import (
 
 Numbers = NDArray[np.int64]
 CONV, SEPARABLE, INVERTED, RESNET = range(len(OPERATIONS))
+CODES = {name: code for code, name in enumerate(OPERATIONS)}
+"""Number of an operation by its name in a row."""
 
 
 @dataclass
@@ -79,16 +82,47 @@ def sizes_of(
         `params`, `flops`, `layers` and `receptive_field`, shape (n,) each.
     """
     n, n_blocks = np.asarray(values["conv_op"]).shape
-    stem = np.full(n, stem_channels(width))
+
+    def block_at(index: int, inputs: Numbers, before: Numbers) -> BlockColumns:
+        return BlockColumns.of(values, index, n_blocks, width, inputs, before)
+
+    stem = Stem(stem_channels(width), 1, image_size)
+    return add_up(stem, [partial(block_at, index) for index in range(n_blocks)], n, n_classes)
+
+
+@dataclass(frozen=True)
+class Stem:
+    """The first convolution, the same in all networks."""
+
+    channels: int
+    stride: int
+    image_size: int
+
+
+def add_up(
+    stem: Stem,
+    blocks: Sequence[Callable[[Numbers, Numbers], BlockColumns]],
+    n: int,
+    n_classes: int,
+) -> dict[str, Numbers]:
+    """Sizes of n networks.
+
+    Args:
+        stem: of all of them.
+        blocks: each makes the columns of one block from the channels and the side of the map that
+            come in, shape (n,).
+        n: number of networks.
+        n_classes: of the data.
+    """
     ones = np.ones(n, dtype=np.int64)
     total = Totals(0 * ones, 0 * ones, 0 * ones, 0 * ones + 1, ones.copy())
     everywhere = ones > 0
-    total.convolve(3 * ones, stem, 3 * ones, image_size * ones)
-    total.see(3 * ones, ones, ones, everywhere)
+    channels, size = stem.channels * ones, -(-stem.image_size // stem.stride) * ones
+    total.convolve(3 * ones, channels, 3 * ones, size)
+    total.see(3 * ones, stem.stride * ones, ones, everywhere)
     total.layers += 1
-    channels, size = stem, image_size * ones
-    for index in range(n_blocks):
-        block = _Block.of(values, index, n_blocks, width, channels, size)
+    for block_at in blocks:
+        block = block_at(channels, size)
         block.add_to(total)
         channels, size = block.outputs, block.size
     total.connect(channels, n_classes * ones, everywhere)
@@ -101,7 +135,7 @@ def sizes_of(
 
 
 @dataclass(frozen=True)
-class _Block:
+class BlockColumns:
     """One block of all networks, shape (n,) each; `size` is the side of the map that goes out."""
 
     op: Numbers
@@ -119,7 +153,7 @@ class _Block:
     def of(
         cls, values: Mapping[str, Any], index: int, n_blocks: int, width: float,
         inputs: Numbers, before: Numbers,
-    ) -> _Block:  # fmt: skip
+    ) -> BlockColumns:  # fmt: skip
         """A block of the networks, from the channels and the map that come in."""
 
         def own(name: str) -> NDArray[np.float64]:
@@ -129,7 +163,7 @@ class _Block:
         bits = np.asarray(values["stride_layer"]).astype(np.int64)
         halves = (bits >> (n_blocks - 1 - index) & 1).astype(bool) & (before // 2 >= MINIMUM_MAP)
         stride = np.where(halves, 2, 1)
-        full = _round_to_8(BASE_CHANNELS[index] * own("nums_channel"))
+        full = round_to_8(BASE_CHANNELS[index] * own("nums_channel"))
         expansion = np.ones(len(op))
         if values.get("expand_ratio") is not None:
             given = np.nan_to_num(own("expand_ratio"), nan=1.0)
@@ -139,7 +173,7 @@ class _Block:
             kernel=own("kernel_size").astype(np.int64),
             stride=stride,
             inputs=inputs,
-            outputs=_round_to_8(full * width),
+            outputs=round_to_8(full * width),
             layers=1 + own("nums_layer").astype(np.int64),
             expansion=expansion.astype(np.int64),
             squeeze=own("seratio").astype(np.int64),
@@ -188,6 +222,7 @@ class _Block:
         total.connect(hidden, channels, where)
 
 
-def _round_to_8(channels: NDArray[np.floating[Any]]) -> Numbers:
+def round_to_8(channels: NDArray[np.floating[Any]]) -> Numbers:
+    """The nearest multiples of 8, at least 8."""
     rounded: Numbers = np.maximum(8, (channels + 4).astype(np.int64) // 8 * 8)
     return rounded

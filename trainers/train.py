@@ -12,7 +12,7 @@ from trainers import checkpoint
 from trainers.architecture import Config
 from trainers.dataset import check_recipe
 from trainers.device import n_ranks, pick_device, release
-from trainers.families import BLOCKS, Family
+from trainers.families import Family, family_of
 from trainers.ranks import Group, launch
 from trainers.recipe import load_recipe
 from trainers.session import Session
@@ -34,8 +34,8 @@ def train(config: Config, session: Session) -> None:
     data, the seed and the precision.
 
     Args:
-        config: a configuration of the NAS space.
-        session: folder, seed, options (`{"recipe": "proxy", **overrides}`) and `report`. ⏎
+        config: a configuration of `nas_cifar10`, `nas_cifar10_conditional` or `mnasnet`.
+        session: folder, seed, options (`{"recipe": "proxy", **overrides}`) and `report`.
 
     Raises:
         InvalidArchitecture: the configuration cannot be trained.
@@ -43,7 +43,7 @@ def train(config: Config, session: Session) -> None:
         Diverged: the loss is not finite any more.
         PredictedOutOfMemory: the device has too little memory.
     """
-    train_network(config, session, BLOCKS)
+    train_network(config, session, family_of(config))
 
 
 def train_network(config: Config, session: Session, family: Family) -> None:

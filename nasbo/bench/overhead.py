@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ import numpy as np
 import yaml
 
 from nasbo.space import Config, load_space
-from nasbo.sweeps.folder import create_folder
+from nasbo.sweeps.folder import SPACE_FILE, create_folder
 from nasbo.sweeps.settings import Sweep
 
 SPACE = """\
@@ -53,6 +55,19 @@ def measure_overhead(n_trials: int = 1000) -> Overhead:
     The runs under Tune alone have a random searcher on the same space, reused actors and no
     loggers. What remains is the overhead of Tune itself, which every sweep has.
     """
+    with local_ray(), tempfile.TemporaryDirectory(prefix="nasbo-overhead-") as root:
+        half = max(n_trials // 2, 1)
+        before = _run_bare(half, Path(root) / "bare1")
+        start_mb = _resident_mb()
+        nasbo_s = _run_sweep(n_trials, Path(root))
+        growth_mb = _resident_mb() - start_mb
+        after = _run_bare(half, Path(root) / "bare2")
+    return Overhead(n_trials, (before + after) / (2 * half), nasbo_s / n_trials, growth_mb)
+
+
+@contextmanager
+def local_ray() -> Iterator[None]:
+    """A quiet Ray on this machine with two CPUs, unless one is connected."""
     import ray
 
     from nasbo.tune.cluster import quieten
@@ -63,17 +78,10 @@ def measure_overhead(n_trials: int = 1000) -> Overhead:
         quiet = {"log_to_driver": False, "logging_level": "ERROR", "include_dashboard": False}
         ray.init(address="local", num_cpus=SLOTS, **quiet)
     try:
-        with tempfile.TemporaryDirectory(prefix="nasbo-overhead-") as root:
-            half = max(n_trials // 2, 1)
-            before = _run_bare(half, Path(root) / "bare1")
-            start_mb = _resident_mb()
-            nasbo_s = _run_sweep(n_trials, Path(root))
-            growth_mb = _resident_mb() - start_mb
-            after = _run_bare(half, Path(root) / "bare2")
+        yield
     finally:
         if is_ours:
             ray.shutdown()
-    return Overhead(n_trials, (before + after) / (2 * half), nasbo_s / n_trials, growth_mb)
 
 
 def _run_bare(n_trials: int, folder: Path) -> float:
@@ -114,24 +122,31 @@ def _run_sweep(n_trials: int, root: Path) -> float:
     """Seconds that the trials take as a sweep, including the journal."""
     from nasbo.tune.run import run_sweep
 
-    file = root / "space.yaml"
-    file.write_text(SPACE, encoding="utf-8")
-    sweep = Sweep(
-        space=str(file),
-        trainer="nasbo.bench.overhead:trivial",
-        method="random",
-        trials=n_trials,
-        slots=SLOTS,
-        working_folder=os.getcwd(),
-    )
-    folder = root / "sweep"
-    create_folder(folder, sweep)
+    folder, sweep = small_sweep(root, "nasbo.bench.overhead:trivial", n_trials)
     begin = time.perf_counter()
-    outcome = run_sweep(folder, sweep, load_space(file))
+    outcome = run_sweep(folder, sweep, load_space(root / SPACE_FILE))
     seconds = time.perf_counter() - begin
     if outcome.history.n_ended != n_trials:
         raise RuntimeError(f"the sweep ended early: {outcome.reason}")
     return seconds
+
+
+def small_sweep(root: Path, trainer: str, n_trials: int, **settings: Any) -> tuple[Path, Sweep]:
+    """A new sweep of random configs on a small space, and its folder below ``root``."""
+    file = root / SPACE_FILE
+    file.write_text(SPACE, encoding="utf-8")
+    sweep = Sweep(
+        space=str(file),
+        trainer=trainer,
+        method="random",
+        trials=n_trials,
+        slots=SLOTS,
+        working_folder=os.getcwd(),
+        **settings,
+    )
+    folder = root / "sweep"
+    create_folder(folder, sweep)
+    return folder, sweep
 
 
 def _resident_mb() -> float:

@@ -42,6 +42,15 @@ NOISY = (
 """Each problem of the tuning half is followed by a held-out one."""
 NOISY_METHODS = ("attnbo", "gp", "addtree", "tpe", "smac", "evolution", "random")
 
+NAS_TABLES = ("nasbench201_cifar10", "nasbench201_cifar100", "nasbench201_imagenet")
+"""Each value is that of one training run."""
+NAS_MEANS = tuple(f"{name}_mean" for name in NAS_TABLES)
+NAS_POOLS = ("accel_nasbench", "nasbench_graph_cora", "nas_proxy")
+NAS_LIGHT_METHODS = ("attnbo", "local", "evolution", "random")
+NAS_PEERS = ("gp", "tpe", "bananas[refit_every=10]")
+SLOW_NAS_PEERS = ("smac",)
+ALL_NAS_METHODS = (*NAS_LIGHT_METHODS, *NAS_PEERS, *SLOW_NAS_PEERS)
+
 CURVES = (
     "taskset_gru64", "taskset_lstm128", "taskset_irnn64", "mlp_epochs_diabetes",
     "mlp_epochs_monks1", "taskset_gru128", "taskset_lstm128_embed", "taskset_vrnn64",
@@ -142,6 +151,17 @@ SUITES: dict[str, Suite] = {
     "noisy": Suite(
         "how good what a method returns truly is where values are noisy, 12 problems × 5 seeds",
         (Part(NOISY, NOISY_METHODS, 5),),
+    ),
+    "nas": Suite(
+        "networks: trials to the best cell of NAS-Bench-201 (300 trials, 100 seeds; 20 of the "
+        "slower methods), then its noisy values, pools and a surrogate, and real training",
+        (
+            Part(NAS_MEANS, NAS_LIGHT_METHODS, 100, Protocol(trials=300)),
+            Part(NAS_MEANS, NAS_PEERS, 20, Protocol(trials=300)),
+            Part(NAS_MEANS, SLOW_NAS_PEERS, 10, Protocol(trials=150)),
+            Part((*NAS_TABLES, *NAS_POOLS), ALL_NAS_METHODS, 20, Protocol(trials=200)),
+            Part((NAS,), ALL_NAS_METHODS, 3, Protocol(trials=40)),
+        ),
     ),
     "curves": Suite(
         "regret by cost, where trials can be trained in part: 18 problems × 5 seeds, 1 worker "

@@ -178,9 +178,14 @@ def bench_predict(
 
 @bench.command("overhead")
 @click.option("--trials", default=1000, show_default=True, type=click.IntRange(min=2))
-def bench_overhead(trials: int) -> None:
+@click.option("--rungs", is_flag=True, help="Measure what a promotion costs instead.")
+def bench_overhead(trials: int, rungs: bool) -> None:
     """Measure nasbo's overhead per trial: trivial trials on two slots, in Tune and in a sweep."""
     from nasbo.bench.overhead import measure_overhead
+
+    if rungs:
+        click.echo(_promotions_in_words(trials))
+        return
 
     found = measure_overhead(trials)
     click.echo(f"bare Tune: {1e3 * found.bare_s:.1f} ms per trial ({trials} trials)")
@@ -188,3 +193,18 @@ def bench_overhead(trials: int) -> None:
         f"a sweep:   {1e3 * found.nasbo_s:.1f} ms per trial, {found.ratio:.2f} times as much"
     )
     click.echo(f"memory:    the driver grew by {found.growth_mb:.0f} MB")
+
+
+def _promotions_in_words(n_trainings: int) -> str:
+    import numpy as np
+
+    from nasbo.bench.promotions import measure_promotions
+
+    found = measure_promotions(n_trainings)
+    median, late = np.quantile(found.waits, [0.5, 0.95])
+    return (
+        f"{found.n_configs} configs, {found.n_promotions} promotions\n"
+        f"a stretch between rungs: {1e3 * found.per_stretch_s:.1f} ms of a slot\n"
+        f"from a promotion's start to its first report: median {1e3 * median:.1f} ms, "
+        f"95 % within {1e3 * late:.1f} ms"
+    )

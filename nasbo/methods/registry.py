@@ -45,6 +45,11 @@ METHODS: dict[str, Entry] = {
         "one GP over all subspaces with attention between their units, log-EI in each of them",
         "Modeling All Response Surfaces in One for Conditional Search Spaces, AAAI 2025",
     ),
+    "bananas": Entry(
+        "nasbo.methods.bananas:Bananas",
+        "an ensemble of neural networks, Thompson sampling among mutations of the best configs",
+        "White et al., BANANAS, AAAI 2021",
+    ),
     "bandits": Entry(
         "nasbo.methods.bandits:BanditsBO",
         "one GP per subspace, hyperparameters by slice sampling, Thompson sampling over subspaces",
@@ -69,6 +74,11 @@ METHODS: dict[str, Entry] = {
         "nasbo.methods.independent:Independent",
         "one GP per subspace, log-EI, the best over all subspaces: no sharing",
         "baseline of Jenatton et al., ICML 2017, and of Ma and Blaschko, AISTATS 2020",
+    ),
+    "local": Entry(
+        "nasbo.methods.local:LocalSearch",
+        "local search: neighbours by one change, a random restart at each local optimum",
+        "White et al., UAI 2021",
     ),
     "random": Entry(
         "nasbo.methods.random:RandomSearch",

@@ -63,11 +63,13 @@ def _describe_network(summary: Mapping[str, Any]) -> list[RenderableType]:
     numbers = [f"{key}: {_text(v)}" for key, v in summary.items() if isinstance(v, int | float)]
     parts: list[RenderableType] = [_line("network: " + ", ".join(numbers))] if numbers else []
     if rows:
+        # Rows may differ in their columns; the fullest one has them in their order.
+        names = dict.fromkeys(name for row in sorted(rows, key=len, reverse=True) for name in row)
         table = Table(box=None, header_style="bold")
-        for name in rows[0]:
+        for name in names:
             table.add_column(Text(str(name)))
         for row in rows:
-            table.add_row(*(Text(_text(value)) for value in row.values()))
+            table.add_row(*(Text(_text(row[name]) if name in row else "") for name in names))
         parts.append(table)
     return parts
 

@@ -40,7 +40,7 @@ def _draw(node: Tree, group: Sequence[Parameter], suffix: str) -> None:
             _draw_bare(branch, parameter)
         if parameter.repeated:
             least, most = (parameter.n_repeats(at) for at in (0, parameter.n_levels - 1))
-            times = f"each of {least} to {most}"
+            times = f"each of {least}" if least == most else f"each of {least} to {most}"
             _draw(branch.add(_line((times, "yellow"))), parameter.repeated, "[i]")
 
 

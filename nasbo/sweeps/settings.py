@@ -22,7 +22,7 @@ from nasbo.sweeps.kinds import Rule, choice, count, pairs
 from nasbo.sweeps.located import check_file
 from nasbo.trainer import TrainerSummary, TrainerTable
 
-SHIPPED_TRAINERS = {"nas_cifar10": "trainers.cifar10:train"}
+SHIPPED_TRAINERS = dict.fromkeys(("nas_cifar10", "mnasnet"), "trainers.cifar10:train")
 """Trainers by the prefix of their space files' names."""
 
 

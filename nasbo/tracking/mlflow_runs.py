@@ -32,6 +32,8 @@ OWN = "nasbo."
 PARENT, RUN_NAME = "mlflow.parentRunId", "mlflow.runName"
 VALUE = f"{OWN}value"
 """Metric with the mean of a trial's values, by how many there are."""
+POINTS = f"{OWN}points"
+"""Tag of a run that has all its points, with their number: they need not be read again."""
 MAX_METRICS, MAX_PARAMS, MAX_TEXT = 1000, 100, 5000
 _FORBIDDEN = re.compile(r"[^/\w.\- :]")
 _PASSING = (408, 425, 429)
@@ -101,6 +103,7 @@ class MlflowRuns:
             if key in found:
                 # Created by a request that arrived late, or by a second tracker of this sweep.
                 self._client.delete_run(run.info.run_id)
+                found[key].tags.pop(POINTS, None)  # the other one may have had them
                 continue
             found[key] = _Known(
                 run.info.run_id,
@@ -147,7 +150,7 @@ class MlflowRuns:
         self._send_params(known, run)
         n_spots = self._send_points(known, run)
         if not run.is_open:
-            tags[f"{OWN}points"] = str(n_spots)
+            tags[POINTS] = str(n_spots)
         self._send_tags(known, tags)
         self._send_status(known, run)
 
@@ -182,7 +185,7 @@ class MlflowRuns:
         """Send the points that the server lacks; how many there are in all."""
         metrics = list(_metrics(run))
         if known.spots is None:
-            is_whole = known.tags.get(f"{OWN}points") == str(len(metrics))
+            is_whole = known.tags.get(POINTS) == str(len(metrics))
             known.spots = {_spot(m) for m in metrics} if is_whole else self._read(known, metrics)
         missing = [metric for metric in metrics if _spot(metric) not in known.spots]
         for some in _parts(missing, MAX_METRICS):

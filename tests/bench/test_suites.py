@@ -26,7 +26,7 @@ def test_methods_of_suites_can_be_made(label: str) -> None:
 def test_suites_have_what_they_promise() -> None:
     assert set(SUITES) == {
         "quick", "full", "jenatton", "ablation", "attnbo-paper", "casmopolitan", "noisy",
-        "curves",
+        "curves", "nas",
     }  # fmt: skip
     full = SUITES["full"].parts
     assert sum(len(part.problems) for part in full) >= 10
@@ -39,6 +39,30 @@ def test_suites_have_what_they_promise() -> None:
     assert (noisy.seeds, noisy.protocol) == (5, Protocol())
     (mixed,) = SUITES["casmopolitan"].parts
     assert mixed.protocol.trials + (mixed.protocol.design or 0) == 200
+
+
+def test_the_suite_of_networks_gives_slow_methods_fewer_seeds() -> None:
+    *means, tables, training = SUITES["nas"].parts
+    assert [(part.seeds, part.protocol.trials) for part in means] == [
+        (100, 300), (20, 300), (10, 150),
+    ]  # fmt: skip
+    assert [part.methods for part in means] == [
+        ("attnbo", "local", "evolution", "random"),
+        ("gp", "tpe", "bananas[refit_every=10]"),
+        ("smac",),
+    ]
+    every = tuple(method for part in means for method in part.methods)
+    assert (tables.methods, tables.seeds, tables.protocol) == (every, 20, Protocol(trials=200))
+    assert (training.methods, training.problems) == (every, ("cifar10_proxy",))
+    assert {name for part in means for name in part.problems} == {
+        f"nasbench201_{data}_mean" for data in ("cifar10", "cifar100", "imagenet")
+    }
+    assert set(tables.problems) == {
+        "nasbench201_cifar10", "nasbench201_cifar100", "nasbench201_imagenet",
+        "accel_nasbench", "nasbench_graph_cora", "nas_proxy",
+    }  # fmt: skip
+    named = {name for part in SUITES["nas"].parts for name in part.problems}
+    assert named <= PROBLEMS.keys()
 
 
 def test_the_suite_by_cost_has_one_worker_and_many() -> None:

@@ -86,6 +86,28 @@ def test_known_optima_give_log10_regret_leaves_and_times(tmp_path: Path) -> None
     assert found[R]["share_near"] == 0.0
 
 
+def test_trials_to_the_optimum_count_a_run_that_never_gets_there(tmp_path: Path) -> None:
+    results = results_of(
+        tmp_path,
+        record(("p", A, 0), [3.0, 2.0, 1.0, 1.0, 1.0], optimum=1.0),
+        record(("p", A, 1), [3.0, 2.0, 2.0, 2.0, 1.00001], optimum=1.0),
+        record(("p", A, 2), [3.0, 1.0, 1.0, 1.0, 1.0], optimum=1.0),
+        record(("p", R, 0), [3.0, 2.0, 2.0, 1.0, 1.0], optimum=1.0),
+        *[record(("q", m, 0), [3.0, 2.0, 2.0, 1.5, 1.5], optimum=1.0) for m in (A, R)],
+    )
+    table = make_table(results)
+    found = table["optimum"]["p"]
+    assert found[A]["trials_to_optimum"] == 1.0
+    assert found[A]["mean_trials_to_optimum"] == pytest.approx((1 + 4 + 0) / 3)
+    assert found[A]["share_optimum"] == pytest.approx(2 / 3)
+    assert (found[R]["trials_to_optimum"], found[R]["share_optimum"]) == (2.0, 1.0)
+    never = table["optimum"]["q"][A]
+    assert (never["trials_to_optimum"], never["share_optimum"]) == (4.0, 0.0)
+    text = to_markdown(table)
+    assert f"| p | {A} | 1 (100%) | 1, 1.7 (67%) |" in text
+    assert f"| q | {A} | never (0%) | – |" in text
+
+
 def test_without_random_the_design_is_the_yardstick(tmp_path: Path) -> None:
     results = results_of(
         tmp_path, record(("p", A, 0), [6.0, 5.0, 1.0]), record(("p", "gp", 0), [6.0, 5.0, 3.0])

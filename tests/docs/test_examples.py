@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import shlex
 import subprocess
@@ -180,3 +181,15 @@ def test_the_example_with_rungs_pauses_a_trial(prepare: Prepare) -> None:
 def test_a_network_comes_back(prepare: Prepare) -> None:
     names = run(block(DOCS / "how-to" / "finalists.md", "python", "trainers.load"), prepare)
     assert names["network"].classes == ("cat", "dog")
+
+
+def test_the_picture_of_mnasnets_space_is_that_of_the_code() -> None:
+    spec = importlib.util.spec_from_file_location("drawing", DOCS / "drawings" / "mnasnet.py")
+    assert spec is not None
+    assert spec.loader is not None
+    drawing = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(drawing)
+    drawn = drawing.PICTURE.read_text(encoding="utf-8")
+    assert drawn == drawing.picture(), "python docs/drawings/mnasnet.py writes it again"
+    for parameter in load_space("mnasnet").parameters[0].repeated:
+        assert f">{parameter.name}</text>" in drawn

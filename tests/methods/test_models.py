@@ -26,6 +26,9 @@ from .functions import searched
         ("tree", {"basis": "fourier"}, 14, 0.11),
         ("bandits", {}, 22, 0.25),
         ("casmopolitan", {}, 14, 0.11),
+        ("bananas", {}, 40, 0.15),
+        ("bananas", {"acquisition": "ei"}, 40, 0.15),
+        ("local", {}, 60, 0.15),
     ],
 )
 def test_it_comes_close_to_the_best_of_a_leaf(
@@ -40,7 +43,13 @@ def test_it_comes_close_to_the_best_of_a_leaf(
 
 @pytest.mark.parametrize(
     ("method", "score"),
-    [("gp", "log_ei"), ("addtree", "log_ei"), ("bandits", "draw"), ("tree", "log_ei")],
+    [
+        ("gp", "log_ei"),
+        ("addtree", "log_ei"),
+        ("bandits", "draw"),
+        ("tree", "log_ei"),
+        ("bananas", "draw"),
+    ],
 )
 def test_suggestions_tell_what_was_thought_of_them(method: str, score: str) -> None:
     trial = searched(method, 9).trials[-1]
@@ -57,6 +66,10 @@ def test_suggestions_tell_what_was_thought_of_them(method: str, score: str) -> N
     [
         ("addtree", {"acquisition": "pi"}, "acquisition must be one of ei, ucb, got 'pi'"),
         ("addtree", {"kernel": "rbf"}, "kernel must be one of se, matern, got 'rbf'"),
+        ("bananas", {"acquisition": "ucb"}, "acquisition must be one of its, ei, got 'ucb'"),
+        ("bananas", {"refit_every": 0}, "refit_every must be an integer >= 1, got 0"),
+        ("bananas", {"parents": 2.5}, "parents must be an integer >= 1, got 2.5"),
+        ("local", {"improvement": "any"}, "improvement must be one of first, best, got 'any'"),
         ("tree", {"acquisition": "ei"}, "acquisition must be one of two_step, full"),
         ("tree", {"basis": "cubic"}, "basis must be one of linear, fourier"),
         ("evolution", {"tournament": 30}, "tournament <= population must hold, but got 30 and 25"),

@@ -254,6 +254,8 @@ def test_architecture_tells_operations_and_sizes(study: Study) -> None:
     row = {"op": "conv", "kernel": 5, "stride": 2, "in_channels": 8, "out_channels": 16,
            "layers": 2, "expansion": 6, "se_ratio": 8}  # fmt: skip
     assert block_lines(row) == ["conv", "5×5 /2", "8 → 16", "2 layers", "expand 6", "SE 1/8"]
+    assert block_lines({**row, "skip": "pool"})[-1] == "skip pool"
+    assert block_lines({**row, "skip": "none"}) == block_lines(row)
     assert block_lines({"units": 64, "rate": 0.1}) == ["block", "units 64", "rate 0.1"]
 
 

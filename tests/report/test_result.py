@@ -57,6 +57,17 @@ def test_a_finalist_is_told_by_its_trial_of_the_search_on_one_line() -> None:
     assert line.endswith("a_long_name_8: 8")
 
 
+def test_rows_with_different_columns_stay_under_their_names() -> None:
+    search = Search("svm", method="random")
+    search.tell(search.ask(1)[0], 1.0)
+    stem, block = {"op": "stem", "out": 16}, {"op": "conv", "skip": "pool", "out": 32}
+    *_, head, first, second = _text(search, {"rows": [stem, block]}).splitlines()
+    assert head.split() == ["op", "skip", "out"]
+    assert second.split() == ["conv", "pool", "32"]
+    assert first.split() == ["stem", "16"]
+    assert first.index("16") == head.index("out") == second.index("32")
+
+
 def test_values_are_not_markup() -> None:
     space = {"a": {"type": "choice", "range": ["[/x]"], "submodule": {"[/x]": None}}}
     search = Search(space, method="random")

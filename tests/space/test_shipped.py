@@ -61,6 +61,24 @@ def test_conditional_entries_exist_only_under_their_operation() -> None:
     assert len(seen) > 150
 
 
+def test_mnasnet_has_an_expansion_only_under_inverted_residuals() -> None:
+    space, rng = load_space("mnasnet"), np.random.default_rng(0)
+    assert space.n_subspaces == 3**7
+    seen = set()
+    for _ in range(200):
+        config = space.sample(rng)
+        assert config["blocks"] == 7
+        for operation, ratio in zip(config["operation"], config["expansion"], strict=True):
+            assert (ratio in (3, 6)) if operation == "mbconv" else (ratio is None)
+        assert {len(config[name]) for name in config if isinstance(config[name], list)} == {7}
+        assert space.canonical(config) == config
+        seen.add(space.subspace_of(config).index)
+    assert len(seen) > 180
+    plain = space.subspace_of({**config, "operation": ["conv"] * 7, "expansion": [None] * 7})
+    wide = space.subspace_of({**config, "operation": ["mbconv"] * 7, "expansion": [3] * 7})
+    assert wide.n_parameters - plain.n_parameters == 7
+
+
 def test_integer_ranges_are_right_open_and_powers_hold_their_value() -> None:
     space, rng = load_space("nas_cifar10"), np.random.default_rng(0)
     configs = [space.sample(rng) for _ in range(400)]
@@ -82,7 +100,7 @@ def test_one_name_in_exclusive_branches_is_one_name() -> None:
 
 def test_all_shipped_files_load_and_check(tmp_path: Path) -> None:
     files = sorted(SHIPPED.glob("*.yaml"))
-    assert {file.stem for file in files} == {*COUNTS, "nas_cifar10_conditional"}
+    assert {file.stem for file in files} == {*COUNTS, "nas_cifar10_conditional", "mnasnet"}
     for file in files:
         result = CliRunner().invoke(cli, ["space", "check", str(file)])
         assert result.exit_code == 0

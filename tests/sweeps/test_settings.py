@@ -135,6 +135,7 @@ def test_defaults_and_shipped_trainers() -> None:
         "nas_cifar10",
         "search_spaces/nas_cifar10_conditional.yaml",
         "nas_cifar10_mine.yaml",
+        "mnasnet",
     ):
         assert make_sweep({"space": space}).trainer == "trainers.cifar10:train"
     with pytest.raises(SweepError, match="a trainer is needed: --trainer module:function"):

@@ -44,7 +44,9 @@ def test_blocks_are_found_by_name(uniform_config: Make) -> None:
     config = uniform_config(0)
     assert BLOCKS.summary(config, 1.0, 10, 32) == cost.summary(config)
     assert BLOCKS.complete(config) is config
-    with pytest.raises(ValueError, match="a family must be one of blocks, timm, got 'trees'"):
+    with pytest.raises(
+        ValueError, match="a family must be one of blocks, mnasnet, timm, got 'trees'"
+    ):
         family("trees")
 
 

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from nasbo.bench import promotions
+from nasbo.bench.promotions import measure_promotions
 from nasbo.cli import cli
 from nasbo.history.journal import read_events
 from nasbo.storage.mirror import JOURNAL_FILE
@@ -150,3 +152,23 @@ def test_by_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert held.settings.rungs == [2, 6, FULL]
     assert held.history.rungs is not None
     assert held.state == "finished"
+
+
+def test_what_a_promotion_costs_is_measured(local_ray: None) -> None:
+    found = measure_promotions(10)
+    assert found.n_configs > 10, "most are trained in part"
+    assert 0 < found.n_promotions == len(found.waits) < found.n_configs
+    assert 0 < found.per_stretch_s < found.seconds
+    assert all(0 <= wait < found.seconds for wait in found.waits)
+
+
+def test_waits_are_from_the_start_of_a_promoted_run_to_its_first_report() -> None:
+    def line(kind: str, seconds: float, **more: Any) -> dict[str, Any]:
+        return {"event": kind, "time": seconds, "run": 4, **more}
+
+    lines = [
+        line("targeted", 0, reason=""), line("started", 1), line("reported", 3),
+        line("targeted", 5, reason="1 of 3"), line("started", 7), line("reported", 7.5),
+        line("reported", 9),
+    ]  # fmt: skip
+    assert list(promotions.waits_of(lines)) == [0.5]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nasbo.bench.problem import Problem
 from nasbo.bench.problems import (
+    accel_nasbench,
     blocks,
     branches,
     cifar10_epochs,
@@ -35,6 +36,7 @@ PROBLEMS: dict[str, Entry] = {
     **mixed.ENTRIES,
     **pest.ENTRIES,
     **nas_tables.ENTRIES,
+    **accel_nasbench.ENTRIES,
     **proxy.ENTRIES,
     **nas_proxy.ENTRIES,
     **noisy.ENTRIES,

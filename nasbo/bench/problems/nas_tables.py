@@ -1,12 +1,15 @@
 """Tabular benchmarks from PyPI packages: NAS-Bench-201 and NAS-Bench-Graph.
 
 `nasbench201_*`: six edges of a cell with five operations each; error in per cent of one of two or
-three training runs, drawn at random; the truth is their mean. `nasbench_graph_cora`: nine graphs of
-four layers with nine operations each; the mean of three runs. The packages include their data.
+three training runs, drawn at random; the truth is their mean. `nasbench201_*_mean`: the same cells,
+and that mean as their value. `nasbench_graph_cora`: nine graphs of four layers with nine operations
+each; the mean of three runs. The packages include their data.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -66,6 +69,13 @@ def nasbench201(data: str) -> Problem:
     return Problem(name, space, evaluate, truth, optimum, features=features)
 
 
+def nasbench201_mean(data: str) -> Problem:
+    """NAS-Bench-201 on one data set, where the value of a cell is the mean of its training runs."""
+    noisy = nasbench201(data)
+    evaluate = lambda config, rng: noisy.true_value(config)  # noqa: E731, one expression
+    return replace(noisy, name=f"nasbench201_{data}_mean", evaluate=evaluate, truth=None)
+
+
 @lru_cache(maxsize=1)
 def _cora() -> Any:
     from nas_bench_graph import light_read
@@ -94,18 +104,25 @@ def nasbench_graph_cora() -> Problem:
     return Problem("nasbench_graph_cora", graph_space(), evaluate, optimum=CORA_OPTIMUM)
 
 
-def _entry201(data: str) -> Entry:
+def _entry201(data: str, make: Callable[[str], Problem], value: str) -> Entry:
     return Entry(
-        make=lambda: nasbench201(data),
+        make=lambda: make(data),
         group="nas",
         half=NASBENCH201_SETS[data][0],
-        summary=f"NAS-Bench-201, {data}: 15,625 cells with the noise of training",
+        summary=f"NAS-Bench-201, {data}: 15,625 cells, {value}",
         needs=NASBENCH201.install,
         check=NASBENCH201.check,
     )
 
 
-ENTRIES: dict[str, Entry] = {f"nasbench201_{data}": _entry201(data) for data in NASBENCH201_SETS}
+ENTRIES: dict[str, Entry] = {
+    f"nasbench201_{data}{kind}": _entry201(data, make, value)
+    for kind, make, value in (
+        ("", nasbench201, "with the noise of training"),
+        ("_mean", nasbench201_mean, "mean of the training runs"),
+    )
+    for data in NASBENCH201_SETS
+}
 ENTRIES["nasbench_graph_cora"] = Entry(
     make=nasbench_graph_cora,
     group="nas",

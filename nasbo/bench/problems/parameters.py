@@ -17,6 +17,11 @@ def integer(low: int, high: int) -> Document:
     return {"type": "int", "range": [low, high + 1]}
 
 
+def ordinal(*values: Any) -> Document:
+    """One of the values, in an order in which neighbours are alike."""
+    return {"type": "ordinal", "range": list(values)}
+
+
 def choice(*values: Any, branches: Document | None = None) -> Document:
     """One of the values; `branches` holds the parameters that exist under a value."""
     plain: Document = {"type": "choice", "range": list(values)}

@@ -168,6 +168,8 @@ def block_lines(row: Mapping[str, Any]) -> list[str]:
         lines.append(f"expand {row['expansion']}")
     if row.get("se_ratio"):
         lines.append(f"SE 1/{row['se_ratio']}")
+    if row.get("skip", "none") != "none":
+        lines.append(f"skip {row['skip']}")
     if len(lines) == 1:
         lines += [f"{name} {_text(value)}" for name, value in list(row.items())[:5]]
     return lines

@@ -22,6 +22,20 @@ def test_the_best_cell_has_the_stated_error(data: str) -> None:
     assert min(errors) >= NASBENCH201_SETS[data][1] - 1e-9
 
 
+@pytest.mark.parametrize("data", sorted(NASBENCH201_SETS))
+def test_means_are_the_truth_of_the_noisy_values(data: str) -> None:
+    noisy, mean = (make_problem(f"nasbench201_{data}{kind}") for kind in ("", "_mean"))
+    assert noisy.truth is not None
+    assert mean.truth is None
+    assert (mean.optimum, mean.space.fingerprint()) == (noisy.optimum, noisy.space.fingerprint())
+    rng = np.random.default_rng(0)
+    for config in (noisy.space.sample(rng) for _ in range(50)):
+        value = mean.evaluate(config, rng)
+        assert value == mean.evaluate(config, rng) == noisy.truth(config)
+        drawn = {noisy.evaluate(config, rng) for _ in range(20)}
+        assert min(drawn) <= value <= max(drawn)
+
+
 def test_a_cell_without_operations_only_guesses() -> None:
     problem = make_problem("nasbench201_cifar10")
     value = problem.evaluate(dict.fromkeys(EDGES, "none"), np.random.default_rng(0))

@@ -90,8 +90,8 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 def _drive(root: Path, address: str) -> subprocess.Popen[bytes]:
     words = [
         "run", "simulation", "--trainer", TRAINER, "--metric", "loss", "--method", "gp",
-        "--trials", "5000", "--slots", "2", "-o", "pause_s=0.6", "--address", address,
-        "--dir", str(root / "small"), "--live-report", "0",
+        "--trials", "5000", "--slots", "2", "--rungs", "1,3", "--eta", "2", "-o", "pause_s=0.6",
+        "--address", address, "--dir", str(root / "small"), "--live-report", "0",
     ]  # fmt: skip
     with (root / "driver.log").open("wb") as log:
         return subprocess.Popen(
