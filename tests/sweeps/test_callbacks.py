@@ -160,12 +160,12 @@ def _sweep(*callbacks: str, folder: Path | None = None) -> Sweep:
 def test_classes_come_from_the_working_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "my_calls.py").write_text("import nasbo\nclass Mine(nasbo.Callback):\n  pass\n")
+    (tmp_path / "tried_calls.py").write_text("import nasbo\nclass Mine(nasbo.Callback):\n  pass\n")
     monkeypatch.setattr(sys, "path", [*sys.path])
-    (found,) = callback_classes(_sweep("my_calls:Mine", folder=tmp_path))
+    (found,) = callback_classes(_sweep("tried_calls:Mine", folder=tmp_path))
     assert found.__name__ == "Mine"
     with pytest.raises(SweepError, match="lies in the sweep's own folder"):
-        load_callbacks(_sweep("my_calls:Mine", folder=tmp_path), tmp_path)
+        load_callbacks(_sweep("tried_calls:Mine", folder=tmp_path), tmp_path)
 
 
 @pytest.mark.parametrize(
