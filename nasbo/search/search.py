@@ -20,7 +20,6 @@ from nasbo.history import (
     Ending,
     History,
     Mode,
-    Objectives,
     Run,
     Rungs,
     Trial,
@@ -34,10 +33,18 @@ from nasbo.history.journal import Journal, without_collection
 from nasbo.methods import Suggestion, make_method
 from nasbo.methods.feasible import first_allowed
 from nasbo.search.begin import checked, suggestions
+from nasbo.search.goal import (
+    Texts,
+    check_method,
+    due_reference,
+    goal_of,
+    known_numbers,
+    told_values,
+)
 from nasbo.search.rungs import Promotion, due_promotions, first_target
 from nasbo.search.told import (
     check_equal,
-    check_uses_features,
+    check_rungs,
     ending_of,
     finite_value_of,
     number_of,
@@ -61,6 +68,9 @@ class Search:
         limits: whether a config may be suggested at all; the method keeps to it.
         features: numbers of a config that are known before it is tried, such as parameters of a
             network; always the same function for one search.
+        objectives: one to three, such as ``["val_accuracy max", "params min"]``, instead of
+            ``mode``. The first is a result of training. Those made of numbers of ``features`` are
+            known before it; others are trained, too.
         rungs: steps at which trials pause and are compared, the last one a full training, or
             ``Rungs``. ``ask`` then returns the best ones again, with a later ``until``.
         begin: configs to try before those of the method; a search that is continued has had them.
@@ -83,26 +93,27 @@ class Search:
         rungs: Rungs | Sequence[int] | None = None,
         features: Features | Callable[[Config], Mapping[str, float]] | None = None,
         begin: Sequence[Config] = (),
+        objectives: Texts | None = None,
         **options: Any,
     ) -> None:
         self.space = load_space(space)
         notes = {**(notes or {}), **rungs_note(rungs)}
         if (ready := as_features(features)) is not None:
             notes["features"] = list(ready.names_in(self.space))
-        objectives = Objectives.of(mode, notes.get("metric"))
-        self.history = History(self.space, objectives)
+        goal = goal_of(objectives, mode, notes.get("metric"), ready, self.space)
+        self.history, self._features = History(self.space, goal), ready
         self._method = make_method(method, self.space, seed, **options)
         if limits is not None:
             first_allowed(self.space, limits)  # an error before the first result, not after it
             self._method.limits = limits
-        if ready is not None:
-            check_uses_features(self._method, method)
-            self._method.features = ready
+        check_method(self._method, method, goal, ready)
+        check_rungs(goal, rungs)
+        self._method.features = ready
         self._settings = ev.Settings(
             space=self.space.fingerprint(),
             tree=json_safe(self.space.to_dict()),
             method=method,
-            objectives=objectives.to_json(),
+            objectives=goal.to_json(),
             seed=seed,
             options=json_safe(options),
             notes=json_safe(notes),
@@ -185,7 +196,12 @@ class Search:
 
     def open_round(self, n: int) -> list[Trial]:
         """Let the method decide on ``n`` trials and record them; none is started."""
+        self.set_reference()
         return self.add_round(*self.decide(n))
+
+    def set_reference(self) -> None:
+        """Record the reference point of several objectives, if the design has ended."""
+        self.record(*due_reference(self.history, self._features))
 
     def decide(self, n: int) -> tuple[list[Suggestion], float]:
         """What the method would suggest next, and the seconds that it took; nothing is recorded."""
@@ -246,7 +262,7 @@ class Search:
     def tell(
         self,
         trial: Trial | Run | int,
-        value: float | None = None,
+        value: float | Mapping[str, Any] | None = None,
         *,
         error: str | None = None,
         metrics: Mapping[str, Any] | None = None,
@@ -257,21 +273,24 @@ class Search:
 
         A non-finite value counts as ``error="diverged"``. ``error="stopped"`` may come with the
         trial's last value. A trial with a target step that is not told beyond that step is paused
-        there.
+        there. Numbers that were known before are filled in: a search for accuracy and size is told
+        ``{"val_accuracy": 0.91}``.
 
         Args:
             trial: a trial from ``ask``, one of its runs, or the number of either.
-            value: of the metric.
+            value: of the first objective, or numbers by name.
             error: one of ``CAUSES``.
-            metrics: further results.
+            metrics: further results, and further trained objectives.
             message: explanation of the ending.
             step: step at which it ended.
 
         Raises:
-            NasboError: no such trial, or it was told before.
+            NasboError: no such trial, or it was told before, or an objective is missing.
         """
+        number, goal = self._open_number(trial), self.history.objectives
+        known = known_numbers(goal, self._features, self.history.trial(number).config)
+        value, metrics = told_values(goal, value, metrics, known, error is None)
         ending, value = ending_of(value, error)
-        number = self._open_number(trial)
         until = self.history.run(number).until
         if ending is Ending.FINISHED and until is not None and step <= until:
             ending, step = Ending.PAUSED, step or until
@@ -280,7 +299,7 @@ class Search:
                 run=number,
                 ending=ending,
                 value=value,
-                metrics=json_safe(metrics or {}),
+                metrics=json_safe(metrics),
                 step=step,
                 message=message,
             )
@@ -320,17 +339,24 @@ class Search:
         self.record(ev.Requeued(run=number, ending=Ending.of(cause), message=message))
 
     def observe(
-        self, config: Config, value: float, origin: str = "", is_comparable: bool = True
+        self,
+        config: Config,
+        value: float | Mapping[str, Any],
+        origin: str = "",
+        is_comparable: bool = True,
     ) -> None:
         """Add a result from elsewhere, which counts towards its subspace's design.
 
         Args:
             config: a config of the space.
-            value: of the metric.
+            value: of the first objective, or numbers by name.
             origin: name of the past sweep that it comes from.
             is_comparable: whether it may be the best; if not, only the surrogate uses it.
         """
-        config, value = self.space.canonical(config), finite_value_of(value)
+        config, goal = self.space.canonical(config), self.history.objectives
+        known = known_numbers(goal, self._features, config)
+        value, metrics = told_values(goal, value, None, known, is_finished=True)
+        value = finite_value_of(value)
         self.record(
             ev.Observed(
                 trial=self.history.n_runs,
@@ -339,6 +365,7 @@ class Search:
                 value=value,
                 origin=origin,
                 is_comparable=is_comparable,
+                metrics=json_safe(metrics),
             )
         )
 
@@ -371,6 +398,11 @@ class Search:
         if (best := self.history.best) is None:
             raise NasboError("nothing has finished yet")
         return best.copy()
+
+    @property
+    def front(self) -> list[Trial]:
+        """The trials that no other one dominates, best value of the first objective first."""
+        return [trial.copy() for trial in self.history.front]
 
     @property
     def trials(self) -> list[Trial]:

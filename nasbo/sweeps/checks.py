@@ -18,7 +18,7 @@ from nasbo.history import json_safe
 from nasbo.methods import make_method
 from nasbo.methods.feasible import first_allowed
 from nasbo.methods.registry import check_method_options
-from nasbo.search.told import check_uses_features
+from nasbo.search.goal import check_method
 from nasbo.shipped import check_own_name
 from nasbo.space import Space, load_space
 from nasbo.space.difference import first_difference
@@ -256,9 +256,9 @@ def _check_features(sweep: Sweep, space: Space, trainer: Trainer) -> None:
         return
     if trainer.summary is None:
         raise SweepError(f"features need a function summary(config) beside {sweep.trainer}")
-    features_of(sweep, space)
+    features = features_of(sweep, space)
     method = make_method(sweep.method, space, sweep.seed, **sweep.method_options)
-    check_uses_features(method, sweep.method)
+    check_method(method, sweep.method, sweep.goal, features)
 
 
 def calibrated(sweep: Sweep, space: Space, console: Console) -> TrainerSummary:
