@@ -50,7 +50,7 @@ from nasbo.sweeps.folder import SETTINGS_FILE, SweepFolder, create_folder
 from nasbo.sweeps.forecast import draw_forecast, simulate_rungs, sweep_length
 from nasbo.sweeps.job import sweep_name
 from nasbo.sweeps.past import read_past
-from nasbo.sweeps.settings import Sweep, limits_of, parsed, read_settings
+from nasbo.sweeps.settings import Sweep, features_of, limits_of, parsed, read_settings
 from nasbo.sweeps.spending import budget_text, least_budget
 from nasbo.sweeps.undo import files_of, taken_back
 from nasbo.trainer import Trainer, check_outside, load_trainer
@@ -225,8 +225,13 @@ def is_final(history: View) -> bool:
 def _note(held: SweepFolder, change: Event) -> History:
     """Record a change of settings in the journal."""
     sweep, journal = held.settings, open_journal(held.path)
-    goal = (sweep.method, sweep.mode, sweep.seed)
-    with Search(held.space, *goal, journal=journal, **sweep.method_options) as search:
+    known = {
+        "rungs": held.history.rungs,
+        "features": features_of(sweep, held.space),
+        **({"objectives": sweep.objectives} if sweep.objectives else {"mode": sweep.mode}),
+    }
+    options = {**known, **sweep.method_options}
+    with Search(held.space, sweep.method, seed=sweep.seed, journal=journal, **options) as search:
         search.record(change)
         return search.history
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal
@@ -76,7 +76,7 @@ class Objective:
     def value_in(self, numbers: Mapping[str, Any]) -> float | None:
         """The value from numbers by name; ``None`` if one is missing or is no number."""
         found = numbers.get(self.metric)
-        if _is_number(found):
+        if found is not None and _is_number(found):
             return float(found)
         needed = {name: numbers.get(name) for name in self.names}
         if self.metric in needed or not all(map(_is_number, needed.values())):
@@ -131,13 +131,17 @@ class Objectives:
         Raises:
             NasboError: a text is wrong, there are too many, or the first one is known.
         """
+        there = set(known)
         if isinstance(texts, Objectives):
-            return texts
+            return texts.with_known(there)
         if not isinstance(texts, str | list | tuple):
             raise NasboError(f"objectives must be a list of texts, got {shorten(texts)}")
         parsed = map(Objective.parse, [texts] if isinstance(texts, str) else texts)
-        there = set(known)
-        return Objectives(tuple(replace(o, is_known=there.issuperset(o.names)) for o in parsed))
+        return Objectives(tuple(parsed)).with_known(there)
+
+    def with_known(self, names: Set[str]) -> Objectives:
+        """The objectives, of which those made of these names are known before a training."""
+        return Objectives(tuple(replace(o, is_known=names >= set(o.names)) for o in self))
 
     @staticmethod
     def from_json(plain: Iterable[Mapping[str, Any]]) -> Objectives:

@@ -40,7 +40,8 @@ class Front:
     def worst(self) -> Array:
         """Scores of the reference point, shape (m,)."""
         values = np.array([self.reference.values])
-        return self.objectives.to_scores(values, self.reference)[0]
+        worst: Array = self.objectives.to_scores(values, self.reference)[0]
+        return worst
 
     @property
     def trained_columns(self) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -86,7 +87,7 @@ def told_values(
         is_finished: whether all trained objectives must be there.
     """
     filled = dict(metrics or {})
-    if isinstance(value, Mapping):
+    if isinstance(value, Mapping) and objectives != Objectives.of(objectives.first.mode):
         filled |= value
         value = objectives.first.value_in({**filled, **known})
         if value is None and is_finished:
@@ -96,7 +97,9 @@ def told_values(
     if is_finished and (missing := objectives.lacking(filled)):
         told = ", ".join(map(str, filled)) or shorten(value)
         raise NasboError(f"tell needs all objectives, {missing[0]!r} too; got {told}")
-    return value, filled
+    further = [one.value_in(filled) for one in objectives.further] if is_finished else []
+    has_diverged = any(not math.isfinite(one) for one in further if one is not None)
+    return (math.nan if has_diverged else value), filled
 
 
 def due_reference(history: History, features: Features | None) -> list[ev.ReferenceSet]:

@@ -289,8 +289,8 @@ class Search:
         """
         number, goal = self._open_number(trial), self.history.objectives
         known = known_numbers(goal, self._features, self.history.trial(number).config)
-        value, metrics = told_values(goal, value, metrics, known, error is None)
-        ending, value = ending_of(value, error)
+        first, filled = told_values(goal, value, metrics, known, error is None)
+        ending, found = ending_of(first, error)
         until = self.history.run(number).until
         if ending is Ending.FINISHED and until is not None and step <= until:
             ending, step = Ending.PAUSED, step or until
@@ -298,8 +298,8 @@ class Search:
             ev.Ended(
                 run=number,
                 ending=ending,
-                value=value,
-                metrics=json_safe(metrics),
+                value=found,
+                metrics=json_safe(filled),
                 step=step,
                 message=message,
             )
@@ -337,6 +337,12 @@ class Search:
         """Record that a run broke off and will be started again under its own number."""
         number = self._open_number(trial)
         self.record(ev.Requeued(run=number, ending=Ending.of(cause), message=message))
+
+    def lacking(self, trial: Trial | Run | int, metrics: Mapping[str, Any]) -> list[str]:
+        """The objectives behind the first one that metrics and known numbers do not tell."""
+        config = self.history.trial(number_of(trial)).config
+        goal = self.history.objectives
+        return goal.lacking({**metrics, **known_numbers(goal, self._features, config)})
 
     def observe(
         self,

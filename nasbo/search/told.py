@@ -26,6 +26,11 @@ def check_equal(before: Settings, now: Settings) -> None:
         if held != own:
             raise NasboError(f"the journal was begun with {name}={held!r}, not {own!r}")
     if before.goal != now.goal and max(len(before.goal), len(now.goal)) > 1:
+        if str(before.goal) == str(now.goal):
+            raise NasboError(
+                f"other objectives of {now.goal} were known before the training when the journal "
+                "was begun: give the same features"
+            )
         raise NasboError(f"the journal was begun with objectives {before.goal}, not {now.goal}")
     for name in ("rungs", "features"):
         held, own = before.notes.get(name), now.notes.get(name)
