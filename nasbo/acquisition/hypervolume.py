@@ -190,7 +190,7 @@ class LogEHVI(Acquisition):
         reference = torch.from_numpy(self._lowest)
         inside = torch.from_numpy(front[(front > self._lowest).all(1)])
         partitioning = FastNondominatedPartitioning(reference, inside)
-        exact = ExpectedHypervolumeImprovement(_Given(), reference, partitioning)
+        exact = ExpectedHypervolumeImprovement(_Given(), self._lowest.tolist(), partitioning)
 
         def score(batches: Batches) -> Tensor:
             mean, variance = surrogate.moments(batches)

@@ -43,7 +43,9 @@ def test_lists_are_objectives_as_in_optunas_searcher(tmp_path: Path) -> None:
     assert len(other.search.trials) == 13
     with pytest.raises(NasboError, match="the saved search has 2 objectives: acc max, params min"):
         NasboSearch(SPACE, method="random").restore(str(tmp_path / "state"))
-    with pytest.raises(NasboError, match=r"params min were known before .*: give the same features"):
+    with pytest.raises(
+        NasboError, match=r"params min were known before .*: give the same features"
+    ):
         searcher(features=None).restore(str(tmp_path / "state"))
 
 
