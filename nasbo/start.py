@@ -26,7 +26,7 @@ from nasbo.report.forecast import (
 )
 from nasbo.report.plots import plot_best_so_far
 from nasbo.report.progress import Progress, duration
-from nasbo.report.result import describe_best
+from nasbo.report.result import describe_best, describe_front
 from nasbo.report.tensorboard import TensorboardLog
 from nasbo.resources import known_here
 from nasbo.search import Search
@@ -260,6 +260,15 @@ def show_best(held: SweepFolder, console: Console, trial: Trial | None = None) -
     console.print(describe_best(held.history, trial or held.best, _trainer_or_none(held)))
 
 
+def show_front(held: SweepFolder, console: Console) -> None:
+    """Print the front of a sweep of several objectives."""
+    if held.history.best is None:
+        raise SweepError(f"{held.name}: nothing has finished yet")
+    console.print(describe_front(held.history), highlight=False)
+    words = "one of them:  nasbo best {0} --pick knee, or --pick 'NAME<=NUMBER'"
+    console.print(words.format(held.name), highlight=False, soft_wrap=True)
+
+
 def run_in_words(held: SweepFolder, sweep: Sweep, n_trials: int | None, display: Display) -> int:
     """Run a sweep whose folder exists, and print its progress and result.
 
@@ -350,6 +359,8 @@ def _conclude(held: SweepFolder, history: History, console: Console) -> None:
         return
     if best.value is None:
         console.print("no trial has been trained in full; the best of those trained furthest:")
+    if len(history.objectives) > 1:
+        console.print(describe_front(history), highlight=False)
     console.print(describe_best(history, best, _trainer_or_none(held)), highlight=False)
     plot, title = held.path / PLOT_FILE, f"{sweep_name(held.path)}: {held.settings.method}"
     try:
