@@ -277,13 +277,19 @@ class Objectives:
         signs = np.array([one.score(1.0) for one in self])
         return np.asarray(values * signs)
 
-    def hypervolume(self, trials: Iterable[Trial], reference: Reference) -> float:
-        """Hypervolume of the trials' values above a reference point, on its scale."""
-        found = [self.values(trial) for trial in trials if trial.is_comparable]
-        values = np.array([one for one in found if one is not None]).reshape(-1, len(self))
+    def hypervolumes(self, trials: Iterable[Trial], reference: Reference) -> list[float]:
+        """Hypervolume above a reference point, on its scale, after each of the trials."""
         worst = self.to_scores(np.array([reference.values]), reference)[0]
-        scores = self.to_scores(values, reference)
-        return hypervolume(scores[on_front(scores)], worst)
+        front, volumes = np.zeros((0, len(self))), [0.0]
+        for trial in trials:
+            values = self.values(trial) if trial.is_comparable else None
+            if values is None:
+                volumes.append(volumes[-1])
+                continue
+            front = np.vstack([front, self.to_scores(np.array([values]), reference)])
+            front = front[on_front(front)]
+            volumes.append(hypervolume(front, worst))
+        return volumes[1:]
 
 
 def _mean_of(objective: Objective, trial: Trial) -> float | None:

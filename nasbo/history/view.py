@@ -181,7 +181,7 @@ class View:
         """Hypervolume of the front; ``None`` before there is a reference point."""
         if self.reference is None:
             return None
-        return self.objectives.hypervolume(self.trials, self.reference)
+        return next(reversed(self.hypervolume_so_far()), 0.0)
 
     @property
     def certainty(self) -> float | None:
@@ -223,10 +223,7 @@ class View:
         """
         if self.reference is None:
             return []
-        ended = self._ended()
-        return [
-            self.objectives.hypervolume(ended[: at + 1], self.reference) for at in range(len(ended))
-        ]
+        return self.objectives.hypervolumes(self._ended(), self.reference)
 
     def _ended(self) -> list[Trial]:
         """The ended trials in the order of their endings."""
