@@ -42,6 +42,8 @@ NOISY = (
 """Each problem of the tuning half is followed by a held-out one."""
 NOISY_METHODS = ("attnbo", "gp", "addtree", "tpe", "smac", "evolution", "random")
 
+HARDWARE = ("hw_cifar10_params", "hw_cifar10_raspi4", "hw_cifar10_edgegpu")
+
 CURVES = (
     "taskset_gru64", "taskset_lstm128", "taskset_irnn64", "mlp_epochs_diabetes",
     "mlp_epochs_monks1", "taskset_gru128", "taskset_lstm128_embed", "taskset_vrnn64",
@@ -152,6 +154,10 @@ SUITES: dict[str, Suite] = {
             Part(CURVES_OF_16, CURVE_METHODS, 3, CurveProtocol(40, workers=16)),
             Part(CURVES_OF_64, CURVE_METHODS, 3, CurveProtocol(100, workers=64)),
         ),
+    ),
+    "hardware": Suite(
+        "share of the hypervolume of error and cost on a device, 3 problems × 20 seeds: 15 minutes",
+        (Part(HARDWARE, ("attnbo", "evolution", "random"), 20, Protocol(trials=90)),),
     ),
     "casmopolitan": Suite(
         "choices and numbers mixed, 200 evaluations, 5 seeds",

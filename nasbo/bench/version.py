@@ -26,6 +26,8 @@ ROOMS = (
     "nasbo.bench.peers",
     "nasbo.feasibility",
     "nasbo.gp",
+    "nasbo.history.expression",
+    "nasbo.history.front",
     "nasbo.methods",
     "nasbo.space.flat",
     "nasbo.space.kinds",

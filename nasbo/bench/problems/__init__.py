@@ -8,6 +8,7 @@ from nasbo.bench.problems import (
     branches,
     cifar10_epochs,
     epochs,
+    hardware,
     jenatton,
     learners,
     mixed,
@@ -41,6 +42,7 @@ PROBLEMS: dict[str, Entry] = {
     **taskset.ENTRIES,
     **epochs.ENTRIES,
     **cifar10_epochs.ENTRIES,
+    **hardware.ENTRIES,
 }
 
 
