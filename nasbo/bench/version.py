@@ -60,6 +60,7 @@ CURVE_MODULES = (
     "nasbo.history.rungs",
     "nasbo.history.view",
     "nasbo.search.driver",
+    "nasbo.search.round_events",
     "nasbo.search.rungs",
     "nasbo.search.schedule",
     "nasbo.search.search",

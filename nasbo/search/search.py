@@ -13,7 +13,6 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from nasbo.errors import NasboError
-from nasbo.feasibility import failing_regions
 from nasbo.features import Features, as_features
 from nasbo.history import (
     By,
@@ -28,7 +27,6 @@ from nasbo.history import (
     json_safe,
 )
 from nasbo.history import events as ev
-from nasbo.history.estimates import take_estimates
 from nasbo.history.journal import Journal, without_collection
 from nasbo.methods import Suggestion, make_method
 from nasbo.methods.feasible import first_allowed
@@ -41,6 +39,7 @@ from nasbo.search.goal import (
     known_numbers,
     told_values,
 )
+from nasbo.search.round_events import round_events
 from nasbo.search.rungs import Promotion, due_promotions, first_target
 from nasbo.search.told import (
     check_equal,
@@ -233,29 +232,7 @@ class Search:
         """
         if not suggestions:
             return []
-        number, first = len(self.history.rounds), self.history.n_runs
-        estimates, infos = take_estimates([json_safe(one.info) for one in suggestions])
-        if any(trial.partial for trial in self.history.trials):
-            estimates = None  # values at different steps differ by more than noise
-        opened = ev.RoundOpened(
-            round=number,
-            size=len(suggestions),
-            unseen=tuple(self.history.open_numbers if unseen is None else unseen),
-            seconds=round(seconds, 4),
-            set_aside=tuple(map(str, failing_regions(self.history))),
-            estimates=estimates,
-        )
-        new = [
-            ev.Suggested(
-                trial=first + index,
-                round=number,
-                source=suggestion.source,
-                subspace=self.space.subspace_of(suggestion.config).index,
-                config=suggestion.config,
-                info=info,
-            )
-            for index, (suggestion, info) in enumerate(zip(suggestions, infos, strict=True))
-        ]
+        opened, new = round_events(self.history, suggestions, seconds, unseen)
         self.record(*(one.event for one in promotions), opened, *new)
         return [self.history.trial(one.trial) for one in new]
 
