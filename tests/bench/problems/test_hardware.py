@@ -12,7 +12,15 @@ import pytest
 
 from nasbo.bench.cell import Cell, Protocol, cell_key, run_cell
 from nasbo.bench.problems import make_problem
-from nasbo.bench.problems.hardware import CODES, FILE, cell_of, load_costs
+from nasbo.bench.problems.cells201 import live_edges
+from nasbo.bench.problems.hardware import (
+    CODES,
+    FILE,
+    PLACES,
+    cell_of,
+    load_costs,
+    operations_of,
+)
 from nasbo.bench.problems.nas_tables import runs_of_cell
 from nasbo.errors import NasboError
 
@@ -20,8 +28,10 @@ RIGHT = tuple(CODES.index(operation) for operation in range(5))
 """Code in the file of each operation."""
 
 
-def write(folder: Path, codes: Sequence[int]) -> None:
-    """A file of latencies that grow with the model sizes, with a ripple."""
+def write(folder: Path, codes: Sequence[int] = RIGHT, places: Sequence[int] = PLACES) -> None:
+    """A file of latencies that grow with the model sizes, with a ripple; cells without a path take
+    no time.
+    """
     file = folder / FILE
     file.parent.mkdir(parents=True)
     with lzma.open(file, "wt", encoding="utf-8", newline="") as out:
@@ -29,8 +39,11 @@ def write(folder: Path, codes: Sequence[int]) -> None:
         writer.writerow(["net", "raspi4_latency", "edgegpu_latency"])
         for number, (cell, row) in enumerate(runs_of_cell("cifar10").items()):
             latency = 10 + 40 * row["model_size"][0] * (1 + 0.2 * np.sin(number))
-            net = tuple(codes[int(operation)] for operation in cell)
-            writer.writerow([str(net), latency, latency / 8])
+            latency *= 1 if any(live_edges(operations_of(cell))) else 0.001
+            net = [0] * 6
+            for place, operation in zip(places, cell, strict=True):
+                net[place] = codes[int(operation)]
+            writer.writerow([str(tuple(net)), latency, latency / 8])
 
 
 @pytest.fixture
@@ -40,11 +53,13 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_latencies_belong_to_their_cells(data: Path) -> None:
-    write(data, RIGHT)
+    write(data)
     costs = load_costs("raspi4")
     assert len(costs) == 15_625
     first = next(iter(runs_of_cell("cifar10")))
-    assert costs[first] == pytest.approx(10 + 40 * runs_of_cell("cifar10")[first]["model_size"][0])
+    size = runs_of_cell("cifar10")[first]["model_size"][0]
+    assert any(live_edges(operations_of(first)))
+    assert costs[first] == pytest.approx(10 + 40 * size)
     problem = make_problem("hw_cifar10_edgegpu")
     config = problem.space.default_config()
     assert problem.features is not None
@@ -54,6 +69,12 @@ def test_latencies_belong_to_their_cells(data: Path) -> None:
 def test_operations_in_another_order_are_an_error(data: Path) -> None:
     write(data, (0, 1, 2, 3, 4))
     with pytest.raises(NasboError, match=r"rank correlation of raspi4_latency .*>= 0\.8 must hold"):
+        make_problem("hw_cifar10_raspi4")
+
+
+def test_edges_in_another_order_are_an_error(data: Path) -> None:
+    write(data, places=range(6))
+    with pytest.raises(NasboError, match=r"no path through them.*the edges have another order"):
         make_problem("hw_cifar10_raspi4")
 
 
