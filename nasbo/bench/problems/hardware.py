@@ -42,8 +42,9 @@ CODES = (1, 0, 3, 2, 4)
 PLACES = (0, 1, 3, 2, 4, 5)
 """Place in that file of each of ``EDGES``: it lists them by the node that they come from."""
 CHECKED, LEAST_AGREEMENT = "raspi4_latency", 0.8
-"""The rank correlation of this column with the model sizes is .87; .2 if operations are mixed up. Of
-as many cheapest cells as have no path through them, .85 have none; .19 if edges are mixed up."""
+"""The rank correlation of this column with the model sizes is .87; .2 if operations are mixed up.
+Of as many cheapest cells as have no path through them, .85 have none; .19 if edges are mixed up.
+"""
 WORST_ERROR = 20.0
 COSTS = {
     "params": ("", "model size"),
