@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from nasbo.features import Features
 from nasbo.gp.tabulated import Tabulated
-from nasbo.history.objectives import Objectives
+from nasbo.history.objectives import Objective, Objectives
 from nasbo.space import Config, Space
 
 Array = NDArray[np.float64]
@@ -34,9 +34,15 @@ class KnownValues(Tabulated):
 
     def columns_of(self, table: Array) -> Array:
         """The values, shape (n, n_known)."""
-        rows = [dict(zip(self.names, map(float, row), strict=True)) for row in table]
-        values = [[one.value_in(row) for one in self.objectives] for row in rows]
-        return np.array(values, dtype=np.float64).reshape(len(table), len(self))
+        return np.stack([self._column(one, table) for one in self.objectives], axis=1)
+
+    def _column(self, objective: Objective, table: Array) -> Array:
+        """The values of one objective, shape (n,)."""
+        if objective.metric in self.names:
+            column: Array = table[:, self.names.index(objective.metric)].astype(np.float64)
+            return column
+        rows = (dict(zip(self.names, map(float, row), strict=True)) for row in table)
+        return np.array([objective.value_in(row) for row in rows], dtype=np.float64)
 
     def of_config(self, config: Config) -> Array:
         """The values of one config, shape (n_known,)."""
