@@ -27,7 +27,7 @@ from nasbo.report.forecast import (
 )
 from nasbo.report.plots import plot_best_so_far
 from nasbo.report.progress import Progress
-from nasbo.report.result import describe_best
+from nasbo.report.result import describe_best, describe_front
 from nasbo.report.tensorboard import TensorboardLog
 from nasbo.resources import known_here
 from nasbo.search import Search
@@ -57,7 +57,7 @@ from nasbo.sweeps.folder import (
 from nasbo.sweeps.forecast import draw_forecast, simulate_rungs, sweep_length
 from nasbo.sweeps.job import sweep_name
 from nasbo.sweeps.past import read_past
-from nasbo.sweeps.settings import Sweep, limits_of, parsed, read_settings
+from nasbo.sweeps.settings import Sweep, features_of, limits_of, parsed, read_settings
 from nasbo.sweeps.signals import terminate_as_interrupt
 from nasbo.sweeps.spending import budget_text, least_budget
 from nasbo.sweeps.undo import files_of, taken_back
@@ -244,8 +244,13 @@ def is_final(history: View) -> bool:
 def _note(held: SweepFolder, change: Event) -> History:
     """Record a change of settings in the journal."""
     sweep, journal = held.settings, open_journal(held.path)
-    goal = (sweep.method, sweep.mode, sweep.seed)
-    with Search(held.space, *goal, journal=journal, **sweep.method_options) as search:
+    known = {
+        "rungs": held.history.rungs,
+        "features": features_of(sweep, held.space),
+        **({"objectives": sweep.objectives} if sweep.objectives else {"mode": sweep.mode}),
+    }
+    options = {**known, **sweep.method_options}
+    with Search(held.space, sweep.method, seed=sweep.seed, journal=journal, **options) as search:
         search.record(change)
         return search.history
 
@@ -273,6 +278,15 @@ def show_best(held: SweepFolder, console: Console, trial: Trial | None = None) -
     """Print the best config of a sweep, or that of another trial."""
     told = describe_best(held.history, trial or held.best, _trainer_or_none(held))
     console.print(told, crop=False)
+
+
+def show_front(held: SweepFolder, console: Console) -> None:
+    """Print the front of a sweep of several objectives."""
+    if held.history.best is None:
+        raise SweepError(f"{held.name}: nothing has finished yet")
+    console.print(describe_front(held.history), highlight=False)
+    words = "one of them:  nasbo best {0} --pick knee, or --pick 'NAME<=NUMBER'"
+    console.print(words.format(held.name), highlight=False, soft_wrap=True)
 
 
 def run_in_words(held: SweepFolder, sweep: Sweep, n_trials: int | None, display: Display) -> int:
@@ -367,6 +381,8 @@ def _conclude(held: SweepFolder, history: History, console: Console) -> None:
         return
     if best.value is None:
         console.print("no trial has been trained in full; the best of those trained furthest:")
+    if len(history.objectives) > 1:
+        console.print(describe_front(history), highlight=False)
     found = describe_best(history, best, _trainer_or_none(held))
     console.print(found, highlight=False, crop=False)
     plot, title = held.path / PLOT_FILE, f"{sweep_name(held.path)}: {held.settings.method}"

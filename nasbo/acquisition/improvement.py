@@ -41,6 +41,12 @@ class LogEI(Pointwise):
         return result
 
 
+def log_ei(mean: Tensor, variance: Tensor, incumbent: Tensor) -> Tensor:
+    """log-EI of normal variables upon an incumbent of each, all of shape (n,)."""
+    result: Tensor = _LogEI.apply(mean, variance, incumbent)
+    return result
+
+
 class SampledLogEI(LogEI):
     """log-EI, but in a sample of the subspaces where there are many (appendix B.1.3 of AttnBO)."""
 
@@ -64,7 +70,7 @@ class _LogEI(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, mean: Tensor, variance: Tensor, incumbent: float) -> Tensor:
+    def forward(ctx: Any, mean: Tensor, variance: Tensor, incumbent: float | Tensor) -> Tensor:
         sd = variance.sqrt()
         u = (mean - incumbent) / sd
         standard = _STANDARD(u[:, None, None])

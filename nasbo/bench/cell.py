@@ -80,6 +80,8 @@ def cell_key(cell: Cell, problem: Problem) -> Record:
     """Everything that determines a cell's result."""
     spec = cell.spec
     rule: Record = {"returned": RULE} if problem.is_returned else {}
+    if problem.front is not None:
+        rule["objectives"] = list(problem.front.objectives)
     if told := features_of(spec, problem):
         rule["features"] = list(told.names_in(problem.space))
     return {
@@ -98,7 +100,9 @@ def cell_key(cell: Cell, problem: Problem) -> Record:
 
 
 def features_of(spec: MethodSpec, problem: Problem) -> Features | None:
-    """The features that a method marked ``+features`` receives; ``None`` without the mark."""
+    """The features that a method receives: marked ``+features``, or for several objectives."""
+    if problem.front is not None:
+        return problem.features
     if TOLD not in spec.rules:
         return None
     if problem.features is None:
@@ -136,8 +140,14 @@ def run_cell(cell: Cell) -> Record:
     problem = find_problem(cell.problem)
     space, protocol = problem.space, cell.protocol
     told = features_of(spec, problem)
-    search = Search(space, spec.method, "min", cell.seed, features=told, **spec.values)
-    n_design = len(search.add_round(design_of(problem, cell.seed, protocol.design), 0.0))
+    goal = None if problem.front is None else problem.front.objectives
+    search = Search(
+        space, spec.method, "min", cell.seed, features=told, objectives=goal, **spec.values
+    )
+    size = protocol.design
+    if size is None and problem.front is not None:
+        size = design_size(space, None, len(problem.front.objectives))
+    n_design = len(search.add_round(design_of(problem, cell.seed, size), 0.0))
     schedule = Schedule("async", budget=n_design + protocol.trials)
     driver = Driver(search, schedule, decider_of(problem))
     scores: list[float | None] = []
@@ -147,7 +157,7 @@ def run_cell(cell: Cell) -> Record:
     while isinstance(run := _next_run(driver, batch, rounds), Run):
         scores.append(_evaluate(driver, problem, run, cell.seed))
         if len(scores) == n_design:
-            _warm_up(spec, search.history)
+            _warm_up(spec, search.history, told)
         if returned is not None and len(scores) >= n_design:
             returned.ask(search)
     return {
@@ -186,11 +196,13 @@ def _next_run(driver: Driver, batch: int, rounds: list[list[float]]) -> Run | Ne
 _WARM: set[str] = set()
 
 
-def _warm_up(spec: MethodSpec, history: History) -> None:
+def _warm_up(spec: MethodSpec, history: History, told: Features | None) -> None:
     """Let a method import and compile once per process, untimed; its suggestions are discarded."""
     if spec.label not in _WARM:
         _WARM.add(spec.label)
-        spec.make(history.space).suggest(history, 1)
+        method = spec.make(history.space)
+        method.features = told
+        method.suggest(history, 1)
 
 
 def cpu_seconds() -> float:
@@ -226,6 +238,9 @@ def _evaluate(driver: Driver, problem: Problem, run: Run, seed: int) -> float | 
     config = driver.search.history.trial(run.number).copy().config
     value = float(problem.evaluate(config, np.random.default_rng([_NOISE, seed, run.number])))
     driver.on_end(run.number, value)
+    if problem.front is not None:
+        configs = [t.config for t in driver.search.history.trials if t.value is not None]
+        return 1.0 - problem.front.share(configs)
     if not math.isfinite(value) or problem.is_truth_costly:
         return None
     score = float(problem.score(config, value))

@@ -36,6 +36,20 @@ class Curve:
 
 
 @dataclass(frozen=True)
+class TrueFront:
+    """Two or three objectives of a problem, and how fronts are scored.
+
+    Attributes:
+        objectives: Texts for ``nasbo.Search``; the first is what `evaluate` returns, the others are
+            among the problem's `features`.
+        share: Share of the true hypervolume that some configs reach by their true values.
+    """
+
+    objectives: tuple[str, ...]
+    share: Callable[[Sequence[Config]], float]
+
+
+@dataclass(frozen=True)
 class Problem:
     """One objective over one space, to be minimised.
 
@@ -60,6 +74,8 @@ class Problem:
         snap: For a pool: maps a proposed config and the keys (`config_key`) of used configs to the
             nearest unused config of the pool, or None if all are used. The search reports that
             config.
+        front: Further objectives. Then the score after a trial is 1 - the share of the true
+            hypervolume that all trials so far have.
     """
 
     name: str
@@ -74,6 +90,7 @@ class Problem:
     curve: Curve | None = None
     snap: Snap | None = None
     features: Features | None = None
+    front: TrueFront | None = None
 
     def __post_init__(self) -> None:
         if self.truth is None and (self.is_returned or self.is_truth_costly):

@@ -50,6 +50,7 @@ NAS_LIGHT_METHODS = ("attnbo", "local", "evolution", "random")
 NAS_PEERS = ("gp", "tpe", "bananas[refit_every=10]")
 SLOW_NAS_PEERS = ("smac",)
 ALL_NAS_METHODS = (*NAS_LIGHT_METHODS, *NAS_PEERS, *SLOW_NAS_PEERS)
+HARDWARE = ("hw_cifar10_params", "hw_cifar10_raspi4", "hw_cifar10_edgegpu")
 
 CURVES = (
     "taskset_gru64", "taskset_lstm128", "taskset_irnn64", "mlp_epochs_diabetes",
@@ -172,6 +173,10 @@ SUITES: dict[str, Suite] = {
             Part(CURVES_OF_16, CURVE_METHODS, 3, CurveProtocol(40, workers=16)),
             Part(CURVES_OF_64, CURVE_METHODS, 3, CurveProtocol(100, workers=64)),
         ),
+    ),
+    "hardware": Suite(
+        "share of the hypervolume of error and cost on a device, 3 problems × 20 seeds: 15 minutes",
+        (Part(HARDWARE, ("attnbo", "evolution", "random"), 20, Protocol(trials=90)),),
     ),
     "casmopolitan": Suite(
         "choices and numbers mixed, 200 evaluations, 5 seeds",

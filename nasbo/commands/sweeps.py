@@ -254,30 +254,44 @@ def _best_words(best: Mapping[str, Any]) -> str:
 @click.argument("folder", metavar="DIR", type=FolderPath())
 @click.option("--json", "as_json", is_flag=True)
 @click.option("--explain", "is_explained", is_flag=True, help="Also explain it, as nasbo why does.")
+@click.option("--pick", "way", metavar="WAY", help="Another one: 'params<=2e6', the best inside a "
+              "limit; knee, where the front bends; mnasnet:latency_ms=80, the best by MnasNet's "
+              "formula.")  # fmt: skip
 @ranked_by
-def best(folder: Path, as_json: bool, is_explained: bool, by: By) -> None:
-    """Show the best config of a sweep.
+def best(folder: Path, as_json: bool, is_explained: bool, way: str | None, by: By) -> None:
+    """Show the best config of a sweep or, of several objectives, the front.
 
     If the method has found noise, this is the config with the best estimated noise-free value; its
     observed value is also shown.
+
+    \b
+    nasbo best runs/first --pick 'params<=2e6'
+    nasbo best runs/first --pick knee
     """
-    from nasbo.start import show_best
+    from nasbo.start import show_best, show_front
     from nasbo.sweeps import SweepFolder
-    from nasbo.sweeps.status import estimate_columns, partial_columns
+    from nasbo.sweeps.pick import pick
+    from nasbo.sweeps.status import estimate_columns, front_columns, partial_columns
 
     if as_json and is_explained:
         raise click.UsageError("--explain and --json do not go together")
+    if way is not None and by == "observed":
+        raise click.UsageError("--pick and --by observed do not go together")
     sweep = SweepFolder(folder)
-    trial = sweep.best
+    trial = sweep.best if way is None else pick(sweep, way)
     if by == "observed":
         trial = sweep.ranked(by)[0]
     if not as_json:
-        show_best(sweep, console(), trial)
+        if way is None and len(sweep.history.objectives) > 1:
+            show_front(sweep, console())
+        else:
+            show_best(sweep, console(), trial)
         if is_explained:
             _explain(sweep, trial.id)
         return
     values = {"trial": trial.id, "value": trial.value}
     values |= partial_columns(trial, sweep.history) | estimate_columns(trial)
+    values |= front_columns(sweep.history)
     click.echo(json.dumps({**values, "config": trial.config}))
 
 
@@ -328,8 +342,8 @@ def export(
     \b
     A trial's row: trial, round, subspace, source, state, value, n_values, repeat_of, twin, step,
     attempts, seconds, seconds_by_attempt, message, predicted, predicted_low, predicted_high,
-    estimate, estimate_sd, last_value, rung, metrics.NAME of the last report, config.NAME. A
-    report's row: trial, step, time, value, metrics.NAME. With rungs value is that of a full
+    estimate, estimate_sd, last_value, rung, on_front, metrics.NAME of the last report, config.NAME.
+    A report's row: trial, step, time, value, metrics.NAME. With rungs value is that of a full
     training, last_value also that of a pause, and rung the highest one that the trial reached;
     without rungs the latter two are empty. In Python: nasbo.load_sweep(DIR).to_dataframe().
     """

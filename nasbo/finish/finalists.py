@@ -136,6 +136,8 @@ def final_sweep(folder: Path, sweep: Sweep, trainer: Trainer, wish: Wish) -> Swe
         batch=None,
         metric=metric,
         mode=mode,
+        objectives=[],
+        features="none",
         constraints=[],
         repeats=0,
         rungs="off",

@@ -5,6 +5,7 @@ Public: ``History`` and its read-only ``View``, what they consist of (``Trial``,
 """
 
 from nasbo.history.endings import CAUSES, Ending
+from nasbo.history.front import Reference
 from nasbo.history.history import History, check_settings, replay
 from nasbo.history.objectives import By, Mode, Objective, Objectives
 from nasbo.history.past import Past
@@ -42,6 +43,7 @@ __all__ = [
     "Objectives",
     "Past",
     "Pause",
+    "Reference",
     "Repeating",
     "Round",
     "Run",

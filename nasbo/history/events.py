@@ -29,9 +29,12 @@ def now() -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """Something that happened in a search, with its time."""
+    """Something that happened in a search, with its time; ``sparse`` fields are left out of lines
+    where they are empty.
+    """
 
     kind: ClassVar[str] = ""
+    sparse: ClassVar[tuple[str, ...]] = ()
     time: float = field(default_factory=now)
 
     def to_json(self) -> Line:
@@ -39,6 +42,8 @@ class Event:
         line: Line = {"event": self.kind}
         for name in _NAMES[self.kind]:
             value = getattr(self, name)
+            if name in self.sparse and not value:
+                continue
             line[name] = str(value) if isinstance(value, Ending) else value
         return line
 
@@ -59,7 +64,7 @@ class Settings(Event):
     space: str
     tree: Mapping[str, Any] | None = None
     method: str
-    objectives: tuple[Mapping[str, str], ...]
+    objectives: tuple[Mapping[str, Any], ...]
     seed: int
     options: Mapping[str, Any] = field(default_factory=dict)
     notes: Mapping[str, Any] = field(default_factory=dict)
@@ -145,7 +150,7 @@ class PastRead(Event):
     name: str
     digest: str
     yaml: str
-    objectives: tuple[Mapping[str, str], ...]
+    objectives: tuple[Mapping[str, Any], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,15 +161,30 @@ class Observed(Event):
         origin: name of the past sweep that it comes from; "" if none.
         is_comparable: whether its value is comparable with results of this search; if not, only the
             surrogate uses it.
+        metrics: values of further objectives.
     """
 
     kind = "observed"
+    sparse = ("metrics",)
     trial: int
     config: Config
     subspace: int
     value: float
     origin: str = ""
     is_comparable: bool = True
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReferenceSet(Event):
+    """The reference point of the hypervolume, from the design; it stays as it is.
+
+    The attributes are those of ``Reference``.
+    """
+
+    kind = "reference"
+    values: tuple[float, ...]
+    is_log: tuple[bool, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -262,11 +282,12 @@ _KINDS: dict[str, type[Event]] = {
     one.kind: one
     for one in (
         Settings, Opened, Budget, Exhausted, RepeatsChanged, RoundOpened, Suggested, PastRead,
-        Observed, Repeated, Targeted, Retired, RungDropped, Started, Reported, Requeued, Ended,
+        Observed, ReferenceSet, Repeated, Targeted, Retired, RungDropped, Started, Reported,
+        Requeued, Ended,
     )
 }  # fmt: skip
 _NAMES = {kind: [item.name for item in fields(one)] for kind, one in _KINDS.items()}
-_TUPLES = ("unseen", "set_aside", "objectives")
+_TUPLES = ("unseen", "set_aside", "objectives", "values", "is_log")
 
 
 def from_json(line: Mapping[str, Any]) -> Event:

@@ -14,6 +14,7 @@ from nasbo.errors import JournalError
 from nasbo.history import events as ev
 from nasbo.history.endings import Ending
 from nasbo.history.estimates import Estimates
+from nasbo.history.front import Reference
 from nasbo.history.growing import GrowingRun, GrowingTrial
 from nasbo.history.journal import without_collection
 from nasbo.history.objectives import Mode, Objectives
@@ -54,7 +55,7 @@ class History(View):
         self.settings = None
         self.rounds: list[Round] = []
         self.budget, self.is_exhausted, self.repeating = None, False, Repeating()
-        self.rungs, self.retired = None, set[int]()
+        self.rungs, self.retired, self.reference = None, set[int](), None
         self.keys: set[str] = set()
         self.gaps: list[tuple[float, float]] = []
         self.last_time = self._last_sign = 0.0
@@ -157,7 +158,7 @@ class History(View):
 
     def _on_settings(self, event: ev.Settings) -> None:
         check_settings(event, self)
-        self.settings = event
+        self.settings, self.objectives = event, event.goal
         notes = event.notes
         self.budget = notes.get("trials", self.budget)
         self.repeating = Repeating(notes.get("repeats", 0), notes.get("repeat_top", 3))
@@ -198,6 +199,9 @@ class History(View):
         trial.round, trial.info = event.round, dict(event.info)
         self._add(trial)
 
+    def _on_reference(self, event: ev.ReferenceSet) -> None:
+        self.reference = Reference(event.values, event.is_log)
+
     def _on_past(self, event: ev.PastRead) -> None:
         goal = Objectives.from_json(event.objectives)
         self._past[event.name] = Past(event.name, event.digest, event.yaml, goal)
@@ -205,6 +209,7 @@ class History(View):
     def _on_observed(self, event: ev.Observed) -> None:
         run = GrowingRun(event.trial, event.trial, event.time, "finished")
         run.ending, run.value, run.ended_at = Ending.FINISHED, event.value, event.time
+        run.metrics = event.metrics
         self._n_observed += 1
         trial = GrowingTrial(run, event.config, event.subspace, "observed")
         if event.origin:
@@ -352,6 +357,7 @@ _HANDLERS: dict[type[ev.Event], Callable[[History, Any], None]] = {
     ev.Suggested: History._on_suggested,
     ev.PastRead: History._on_past,
     ev.Observed: History._on_observed,
+    ev.ReferenceSet: History._on_reference,
     ev.Repeated: History._on_repeated,
     ev.Targeted: History._on_targeted,
     ev.Retired: History._on_retired,

@@ -10,6 +10,7 @@ from typing import Any
 
 from nasbo.history.estimates import probability_of_best
 from nasbo.history.events import Settings
+from nasbo.history.front import Reference
 from nasbo.history.objectives import By, Mode, Objectives
 from nasbo.history.past import Past
 from nasbo.history.records import Repeating, Round, Run, Trial, count_retries
@@ -35,6 +36,7 @@ class View:
         is_exhausted: whether the method had no config left.
         repeating: how often the best configs are trained again.
         rungs: steps at which trials pause and are compared; ``None`` if all are trained in full.
+        reference: reference point of several objectives; ``None`` before the design has ended.
         retired: numbers of the paused runs that have lost their checkpoint.
         gaps: (end, start) of drivers: times without one, between an interruption and a resume.
         last_time: time of the last event.
@@ -48,6 +50,7 @@ class View:
     is_exhausted: bool
     repeating: Repeating
     rungs: Rungs | None
+    reference: Reference | None
     retired: set[int]
     gaps: Sequence[tuple[float, float]]
     last_time: float
@@ -169,6 +172,18 @@ class View:
         return next(iter(self.ranked()), None)
 
     @property
+    def front(self) -> list[Trial]:
+        """The trials that no other one dominates, best value of the first objective first."""
+        return self.objectives.front(self.trials)
+
+    @property
+    def hypervolume(self) -> float | None:
+        """Hypervolume of the front; ``None`` before there is a reference point."""
+        if self.reference is None:
+            return None
+        return next(reversed(self.hypervolume_so_far()), 0.0)
+
+    @property
     def certainty(self) -> float | None:
         """Probability that the best trial is truly the best of those with estimates.
 
@@ -193,17 +208,27 @@ class View:
 
     def best_so_far(self) -> list[float]:
         """Best value after each ended trial, in the order of the endings."""
-        ended = sorted(
-            (t for t in self.trials if not t.is_open), key=lambda t: (t.ended_at or 0.0, t.id)
-        )
         curve: list[float] = []
         best: float | None = None
-        for trial in ended:
+        for trial in self._ended():
             is_known = trial.value is not None and trial.is_comparable
             if is_known and self.objectives.is_better(trial.value or 0.0, best):
                 best = trial.value
             curve.append(math.nan if best is None else best)
         return curve
+
+    def hypervolume_so_far(self) -> list[float]:
+        """Hypervolume after each ended trial, in the order of the endings; empty before there is a
+        reference point.
+        """
+        if self.reference is None:
+            return []
+        return self.objectives.hypervolumes(self._ended(), self.reference)
+
+    def _ended(self) -> list[Trial]:
+        """The ended trials in the order of their endings."""
+        ended = (trial for trial in self.trials if not trial.is_open)
+        return sorted(ended, key=lambda trial: (trial.ended_at or 0.0, trial.id))
 
     def rows(self) -> list[tuple[Trial, float]]:
         """Training data of surrogates: (trial, score) in the order of the trial numbers.
@@ -251,6 +276,7 @@ class Snapshot(View):
         self.settings, self.budget = history.settings, history.budget
         self.is_exhausted, self.repeating = history.is_exhausted, history.repeating
         self.rungs, self.retired = history.rungs, set(history.retired)
+        self.reference = history.reference
         self.last_time = history.last_time
         self.rounds, self.gaps = tuple(history.rounds), tuple(history.gaps)
         self.trials, self.past = tuple(history.trials), history.past

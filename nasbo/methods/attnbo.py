@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, cast
+
+from numpy.random import Generator
 
 from nasbo.acquisition import (
     ACQUISITIONS,
@@ -14,12 +17,15 @@ from nasbo.acquisition import (
     Found,
     LogEI,
 )
+from nasbo.acquisition.hypervolume import LogEHVI
 from nasbo.acquisition.starts import Starts
 from nasbo.acquisition.wider import Wider
 from nasbo.errors import NasboError
 from nasbo.gp.encoder import EMBEDDINGS, POOLINGS, Embedding, EncoderShape, Pooling
 from nasbo.gp.free_features import FreeFeatures
 from nasbo.history import Trial, View
+from nasbo.history.data import Data
+from nasbo.history.front import front_ranks
 from nasbo.methods.attention import token_maps, unit_maps
 from nasbo.methods.base import Task
 from nasbo.methods.explanation import AttentionMap
@@ -29,6 +35,7 @@ from nasbo.space import Space
 from nasbo.surrogates.attention import AttentionGP, AttentionSettings, Training
 from nasbo.surrogates.base import Surrogate
 from nasbo.surrogates.curves import CurveGP
+from nasbo.surrogates.several import SeveralSurrogates
 from nasbo.surrogates.structured import MAX_ROWS, StructuredGP, largeness
 
 PRESETS = ("default", "paper")
@@ -119,8 +126,9 @@ class AttnBO(SurrogateMethod):
         self._is_shared, self._max_rows = attention == "on", max_rows
         self._width = 1.0 if preset == "paper" else _width(space)
         self._model = CurveGP if curves == "joint" else StructuredGP
-        self._structured: StructuredGP | None = None
+        self._structured: list[StructuredGP] = []
         self.uses_features = preset == "default"
+        self.takes_several = preset == "default" and acquisition == "auto"
         self.has_attention = self._is_shared
         if preset == "paper":
             self.max_explained_rows = MAX_EXPLAINED_ROWS_PAPER
@@ -129,10 +137,18 @@ class AttnBO(SurrogateMethod):
     def make_surrogate(self, task: Task) -> Surrogate:
         if self.preset == "paper":
             return AttentionGP(self.space, self._settings, task.torch_seed)
-        if self._structured is None:
+        if task.front is None:
+            return self._structured_at(0)
+        columns = task.front.trained_columns
+        return SeveralSurrogates([self._structured_at(k) for k in range(len(columns))], columns)
+
+    def _structured_at(self, number: int) -> StructuredGP:
+        """The structured GP of a trained objective, built once."""
+        while len(self._structured) <= number:
             free = None if self.features is None else FreeFeatures(self.space, self.features)
-            self._structured = self._model(self.space, self._is_shared, self._max_rows, free)
-        return self._structured
+            model = self._model(self.space, self._is_shared, self._max_rows, free)
+            self._structured.append(model)
+        return self._structured[number]
 
     def attention_maps(self, surrogate: Surrogate, history: View) -> tuple[list[AttentionMap], str]:
         if isinstance(surrogate, AttentionGP):
@@ -143,8 +159,16 @@ class AttnBO(SurrogateMethod):
     def make_acquisition(self) -> Acquisition:
         return ACQUISITIONS[self.acquisition]()
 
+    def acquisition_for(self, task: Task) -> Acquisition:
+        front = task.front
+        if front is None:
+            return self.make_acquisition()
+        columns = (front.trained_columns, front.known_columns)
+        return LogEHVI(front.worst, *columns, front.known_scores, self._width)
+
     def make_chooser(self, task: Task) -> Chooser:
-        known = (self.space, task.data, task.rng, avoided(task), N_PROMISING, _starts)
+        data = task.data if task.front is None else _by_front(task.data, task.rng)
+        known = (self.space, data, task.rng, avoided(task), N_PROMISING, _starts)
         if self.places == "equal":
             return Chooser(*known)
         return ByPromise(*known, owed=_starved(self.space, task.suggested))
@@ -152,7 +176,8 @@ class AttnBO(SurrogateMethod):
     def choose(
         self, acquisition: Acquisition, surrogate: Surrogate, chooser: Chooser, task: Task
     ) -> tuple[list[Found], dict[str, Any]]:
-        info: dict[str, Any] = {"acquisition": self.acquisition, "preset": self.preset}
+        name = self.acquisition if task.front is None else acquisition.name
+        info: dict[str, Any] = {"acquisition": name, "preset": self.preset}
         if self.places != "equal":
             info["places"] = self.places
         if not isinstance(acquisition, LogEI):
@@ -176,6 +201,14 @@ class AttnBO(SurrogateMethod):
         """
         is_sated = bool(found) and all(one.score < NOTHING for one in found)
         return self.preset != "paper" and is_sated and task.rng.random() < DOUBT
+
+
+def _by_front(data: Data, rng: Generator) -> Data:
+    """Data whose first scores are higher on better fronts, within one in random order: the
+    optimiser starts around the best configs.
+    """
+    ranks = front_ranks(data.y)
+    return replace(data, y=rng.random(len(data)) - ranks)
 
 
 def _starved(space: Space, suggested: list[Trial]) -> list[int]:

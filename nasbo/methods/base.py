@@ -17,12 +17,14 @@ from numpy.typing import NDArray
 
 from nasbo.feasibility import Region, failing_regions
 from nasbo.features import Features
+from nasbo.gp.known_values import KnownValues
 from nasbo.history import PREDICTION, History, Source, Trial, View
 from nasbo.history.data import Data
 from nasbo.history.estimates import ESTIMATES
 from nasbo.history.view import Curves
 from nasbo.methods.exclusion import Excluded
 from nasbo.methods.explanation import Explanation, Why
+from nasbo.methods.fronts import LEAST_DESIGN, Front, front_of
 from nasbo.space import Config, Space, Subspace
 
 logger = logging.getLogger(__name__)
@@ -70,6 +72,7 @@ class Task:
         suggested: all trials that the search suggested, in any state, in the order of their
             numbers.
         curves: step and earlier values of each row; ``None`` without rungs.
+        front: scores of several objectives; ``None`` with one.
     """
 
     space: Space
@@ -81,6 +84,7 @@ class Task:
     torch_seed: int
     suggested: list[Trial] = field(default_factory=list)
     curves: Curves | None = None
+    front: Front | None = None
 
     @classmethod
     def empty(cls, space: Space, seed: int) -> Task:
@@ -93,6 +97,8 @@ class Task:
         allows = self.taken.allows
         inside = None if allows is None else lambda subspace, x: allows(subspace.decode(x))
         data = Data.of_trials(self.space, self.rows, inside)
+        if self.front is not None:
+            data = replace(data, y=self.front.scores)
         return data if self.curves is None else data.with_curves(*self.curves)
 
     @cached_property
@@ -111,6 +117,7 @@ class Method(ABC):
         limits: whether a config may be suggested at all; ``None`` where all may.
         features: numbers of configs that are known before their training; ``None`` for none.
         uses_features: whether the method learns from such numbers.
+        takes_several: whether it can search several objectives.
         is_quick: whether it decides in an instant, so that it may run inside Tune's event loop
             without a process of its own.
         has_attention: whether ``explain`` can return attention maps.
@@ -119,6 +126,8 @@ class Method(ABC):
     limits: Callable[[Config], bool] | None = None
     features: Features | None = None
     uses_features: bool = False
+    takes_several: bool = False
+    _known: KnownValues | None = None
     is_quick: ClassVar[bool] = False
     has_attention: bool = False
 
@@ -163,7 +172,10 @@ class Method(ABC):
         known = taken.copy()
         suggested = history.suggested
         curves = history.curves(rows)
-        task = Task(self.space, rows, pending, known, missing, rng, torch_seed, suggested, curves)
+        front = front_of(history, rows, self._known_values(history))
+        task = Task(
+            self.space, rows, pending, known, missing, rng, torch_seed, suggested, curves, front
+        )
         reason = "fewer than two results so far"
         if len(rows) >= 2:
             proposed, reason = self._try_to_propose(task)
@@ -174,6 +186,15 @@ class Method(ABC):
             taken = taken.with_limits(self.limits)
             chosen += self._fill(n - len(chosen), taken, rng, "fallback", "only failing regions")
         return chosen
+
+    def _known_values(self, history: View) -> KnownValues | None:
+        """The objectives that are known before a training; ``None`` if there are none."""
+        known = self._known
+        if self.features is None or not any(one.is_known for one in history.objectives):
+            return None
+        if known is None or known.objectives != tuple(o for o in history.objectives if o.is_known):
+            self._known = KnownValues(self.features, history.objectives)
+        return self._known
 
     def _probes(
         self, history: History, regions: list[Region], n: int, rng: Generator
@@ -218,6 +239,9 @@ class Method(ABC):
             if config is not None:
                 taken.add(config)
                 chosen.append(Suggestion(config, "design", info))
+        if len(history.objectives) > 1:
+            n_more = LEAST_DESIGN - sum(counts.values()) - len(chosen)
+            chosen += self._fill(min(n - len(chosen), n_more), taken, rng, "design", "")
         return chosen
 
     def _fill(
@@ -255,12 +279,14 @@ def _outside(
     return allows
 
 
-def design_size(space: Space, counts: Counter[int] | None = None) -> int:
+def design_size(space: Space, counts: Counter[int] | None = None, n_objectives: int = 1) -> int:
     """How many configs the initial design has, or has left behind those counted by subspace."""
     counts = counts or Counter()
+    n_counted = sum(counts.values())
     if space.n_subspaces > MAX_DESIGN_SUBSPACES:
-        return max(MANY_SUBSPACES_DESIGN - sum(counts.values()), 0)
-    return len(open_design(space, counts))
+        return max(MANY_SUBSPACES_DESIGN - n_counted, 0)
+    least = LEAST_DESIGN if n_objectives > 1 else 0
+    return max(len(open_design(space, counts)), least - n_counted)
 
 
 def draw(

@@ -15,11 +15,12 @@ from nasbo.history.estimates import ESTIMATES
 from nasbo.methods.base import Suggestion, Task
 from nasbo.surrogates.base import ExactGP, Surrogate, batches_of
 from nasbo.surrogates.independent import IndependentGPs
+from nasbo.surrogates.several import SeveralSurrogates
 
 MIN_NOISE = 1e-3
 """Noise variance, relative to that of the scores, below which trials are ranked by their values."""
 N_ESTIMATED = 32
-"""Maximum number of trials whose estimates are journaled with each decision."""
+"""Maximum number of trials whose estimates are journaled with each decision about one objective."""
 
 
 def estimate_tried(surrogate: Surrogate, task: Task) -> dict[str, Any]:
@@ -34,6 +35,9 @@ def estimate_tried(surrogate: Surrogate, task: Task) -> dict[str, Any]:
         (mean, sd) of the noise-free scores of the best ``trials``; an empty entry if no noise was
         found. An empty dict for a surrogate without a noise variance.
     """
+    n_estimated = N_ESTIMATED
+    if isinstance(surrogate, SeveralSurrogates):  # a front may have any of the trials
+        surrogate, n_estimated = surrogate.parts[0], len(task.rows)
     noise = noise_variance(surrogate, task.data)
     if noise is None:
         return {}
@@ -42,7 +46,7 @@ def estimate_tried(surrogate: Surrogate, task: Task) -> dict[str, Any]:
         return {ESTIMATES: {}}
     with torch.no_grad():
         means, variances = surrogate.posteriors(batches_of(task.data.take(candidates)))
-    order = means.argsort(descending=True, stable=True)[:N_ESTIMATED].tolist()
+    order = means.argsort(descending=True, stable=True)[:n_estimated].tolist()
     found = {
         task.rows[candidates[at]][0].id: (float(means[at]), float(variances[at])) for at in order
     }

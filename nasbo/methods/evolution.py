@@ -5,6 +5,8 @@ from __future__ import annotations
 from numpy.random import Generator
 
 from nasbo.errors import NasboError
+from nasbo.history import Trial
+from nasbo.history.front import front_ranks
 from nasbo.methods.base import Method, Suggestion, Task, draw_anywhere
 from nasbo.methods.exclusion import Excluded
 from nasbo.methods.options import check_count
@@ -25,12 +27,17 @@ class Evolution(Method):
         structural value, parameters that still exist keep their values and new ones are drawn.
         Configs are random until there are as many as the population holds.
 
+    Of several objectives, a tournament is won by the config on the better front (the non-dominated
+    sorting of NSGA-II).
+
     Args:
         space: what to search.
         seed: of all random numbers.
         population: size of the population.
         tournament: how many are drawn from it to compete.
     """
+
+    takes_several = True
 
     def __init__(
         self,
@@ -65,7 +72,7 @@ class Evolution(Method):
 
     def _child(self, task: Task, taken: Excluded) -> Suggestion | None:
         """An untried mutation; ``None`` if none was found."""
-        alive = task.rows[-self.population :]
+        alive = _fitness(task)[-self.population :]
         for _ in range(_TRIES):
             n = min(self.tournament, len(alive))
             drawn = task.rng.choice(len(alive), size=n, replace=False)
@@ -74,6 +81,14 @@ class Evolution(Method):
             if config not in taken:
                 return Suggestion(config, "model", {"parent": parent.id})
         return None
+
+
+def _fitness(task: Task) -> list[tuple[Trial, float]]:
+    """The rows with their scores or, with several objectives, the negative rank of their front."""
+    if task.front is None:
+        return task.rows
+    ranks = front_ranks(task.front.scores)
+    return [(trial, -float(rank)) for (trial, _), rank in zip(task.rows, ranks, strict=True)]
 
 
 def mutate(space: Space, config: Config, rng: Generator) -> Config:

@@ -64,7 +64,7 @@ class LocalSearch(Method):
         self._keys: dict[int, tuple[Config, str]] = {}
 
     def propose(self, task: Task) -> list[Suggestion]:
-        return list(islice(self._steps(task, self._known(task), task.taken.copy()), task.n))
+        return list(islice(self._steps(task, self._known_rows(task), task.taken.copy()), task.n))
 
     def _steps(self, task: Task, known: Known, taken: Excluded) -> Iterator[Suggestion]:
         """Untried neighbours of the centre of each run, then starts of new runs."""
@@ -108,7 +108,7 @@ class LocalSearch(Method):
                 return centre
             centre = best
 
-    def _known(self, task: Task) -> Known:
+    def _known_rows(self, task: Task) -> Known:
         rows = {self._key(row[0]): row for row in task.rows}
         running = {config_key(config) for config in task.pending}
         return Known(rows, running - {self._key(t) for t in task.suggested if not t.is_open})

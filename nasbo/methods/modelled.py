@@ -52,6 +52,10 @@ class SurrogateMethod(Method):
         """The acquisition, before ``prepare``."""
         return SampledLogEI()
 
+    def acquisition_for(self, task: Task) -> Acquisition:
+        """The acquisition for a task, which may be one of several objectives."""
+        return self.make_acquisition()
+
     def propose(self, task: Task) -> list[Suggestion]:
         data = task.data
         started = time.perf_counter()
@@ -59,7 +63,7 @@ class SurrogateMethod(Method):
         surrogate.fit(data)
         fit_s = round(time.perf_counter() - started, 3)
         estimates = estimate_tried(surrogate, task) if self.finds_noise else {}
-        acquisition = self.make_acquisition().prepare(surrogate, data)
+        acquisition = self.acquisition_for(task).prepare(surrogate, data)
         surrogate = surrogate.with_pending(*task.running)
         chooser = self.make_chooser(task)
         found, info = self.choose(acquisition, surrogate, chooser, task)

@@ -11,6 +11,7 @@ class RandomSearch(Method):
     """Random search: configs are drawn without looking at the results."""
 
     is_quick = True
+    takes_several = True
 
     def propose(self, task: Task) -> list[Suggestion]:
         drawn = draw_untried(self.space, task.taken.copy(), task.rng)

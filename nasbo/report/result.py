@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from nasbo.history import Trial, View
+from nasbo.sweeps.pick import front_rows
 from nasbo.sweeps.rungs import at_step
 from nasbo.trainer import Trainer
 
@@ -46,6 +47,20 @@ def _name(trial: Trial) -> str:
 def _line(text: str) -> Text:
     """Text that terminals wrap, not Rich; to be printed with ``crop=False``."""
     return Text(text, no_wrap=True, overflow="ignore")
+
+
+def describe_front(history: View) -> RenderableType:
+    """A table of the front, with the subspace of each trial."""
+    rows, volume = front_rows(history), history.hypervolume
+    told = "" if volume is None else f", hypervolume {volume:.5g}"
+    trials = "1 trial" if len(rows) == 1 else f"{len(rows)} trials"
+    table = Table(box=None, header_style="bold")
+    for name in ("trial", *map(str, history.objectives), "subspace"):
+        table.add_column(Text(name), justify="left" if name == "subspace" else "right")
+    for trial, values in rows:
+        cells = [str(trial.id), *(f"{value:,.5g}" for value in values), history.subspace(trial).id]
+        table.add_row(*map(Text, cells))
+    return Group(Text(f"front: {trials}{told}"), table)
 
 
 def _network(history: View, trial: Trial, trainer: Trainer) -> list[RenderableType]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from nasbo.errors import NasboError
 from nasbo.history import By, Trial
 from nasbo.report.axes import number_text
-from nasbo.report.figures import FIGURES, RUNG_FIGURES, figures_of
+from nasbo.report.figures import FIGURES, FRONT_FIGURES, RUNG_FIGURES, figures_of
 from nasbo.report.figures.running import busy_share, down_spans, placed_stays
 from nasbo.report.figures.trials import NAME as TRIALS
 from nasbo.report.page import Page, attempt, collect, to_html
@@ -53,7 +53,7 @@ def write_figure(folder: Path, name: str, path: Path, by: By = "estimate") -> No
     Raises:
         NasboError: there is no such figure, no data for it, or it is a table.
     """
-    known = FIGURES | RUNG_FIGURES
+    known = FIGURES | RUNG_FIGURES | FRONT_FIGURES
     if name not in known:
         raise NasboError(f"unknown figure {name!r}; known: {', '.join(known)}")
     study = open_study(folder, by)

@@ -252,6 +252,7 @@ class Driver:
         self._drop_rungs()
         self._promotions, n = self._split(slots, self.wanted(slots))
         if n:
+            self.search.set_reference()
             self._unseen = self.search.history.open_numbers
             self._decider.begin(self.search, n)
             self._fetch()

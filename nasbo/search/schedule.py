@@ -143,7 +143,7 @@ def next_round_size(history: View, batch: int | None = None, slots: int = 1) -> 
 
 def design_left(history: View) -> int:
     """How many configs of the initial design have not been handed out."""
-    return design_size(history.space, history.design_counts())
+    return design_size(history.space, history.design_counts(), len(history.objectives))
 
 
 def is_crowded(space: Space) -> bool:

@@ -14,14 +14,12 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from nasbo.errors import NasboError
-from nasbo.feasibility import failing_regions
 from nasbo.features import Features, as_features
 from nasbo.history import (
     By,
     Ending,
     History,
     Mode,
-    Objectives,
     Run,
     Rungs,
     Trial,
@@ -30,15 +28,23 @@ from nasbo.history import (
     json_safe,
 )
 from nasbo.history import events as ev
-from nasbo.history.estimates import take_estimates
 from nasbo.history.journal import Journal, without_collection
 from nasbo.methods import Suggestion
 from nasbo.methods.feasible import first_allowed
 from nasbo.search.begin import checked, suggestions
+from nasbo.search.goal import (
+    Texts,
+    check_goal,
+    due_reference,
+    goal_of,
+    known_numbers,
+    told_values,
+)
+from nasbo.search.round_events import round_events
 from nasbo.search.rungs import Promotion, due_promotions, first_target
 from nasbo.search.told import (
     check_equal,
-    check_uses_features,
+    check_rungs,
     ending_of,
     finite_value_of,
     method_of,
@@ -63,6 +69,9 @@ class Search:
         limits: whether a config may be suggested at all; the method keeps to it.
         features: numbers of a config that are known before it is tried, such as parameters of a
             network; always the same function for one search.
+        objectives: one to three, such as ``["val_accuracy max", "params min"]``, instead of
+            ``mode``. The first is a result of training. Those made of numbers of ``features`` are
+            known before it; others are trained, too.
         rungs: steps at which trials pause and are compared, the last one a full training, or
             ``Rungs``. ``ask`` then returns the best ones again, with a later ``until``.
         begin: configs to try before those of the method; a search that is continued has had them.
@@ -85,26 +94,27 @@ class Search:
         rungs: Rungs | Sequence[int] | None = None,
         features: Features | Callable[[Config], Mapping[str, float]] | None = None,
         begin: Sequence[Config] = (),
+        objectives: Texts | None = None,
         **options: Any,
     ) -> None:
         self.space = load_space(space)
         notes = {**(notes or {}), **rungs_note(rungs)}
         if (ready := as_features(features)) is not None:
             notes["features"] = list(ready.names_in(self.space))
-        objectives = Objectives.of(mode, notes.get("metric"))
-        self.history = History(self.space, objectives)
+        goal = goal_of(objectives, mode, notes.get("metric"), ready, self.space)
+        self.history, self._features = History(self.space, goal), ready
         self._method = method_of(method, self.space, seed, options, _ARGUMENTS)
         if limits is not None:
             first_allowed(self.space, limits)  # an error before the first result, not after it
             self._method.limits = limits
-        if ready is not None:
-            check_uses_features(self._method, method)
-            self._method.features = ready
+        check_goal(self._method, method, goal, ready)
+        check_rungs(goal, rungs)
+        self._method.features = ready
         self._settings = ev.Settings(
             space=self.space.fingerprint(),
             tree=json_safe(self.space.to_dict()),
             method=method,
-            objectives=objectives.to_json(),
+            objectives=goal.to_json(),
             seed=seed,
             options=json_safe(options),
             notes=json_safe(notes),
@@ -187,7 +197,12 @@ class Search:
 
     def open_round(self, n: int) -> list[Trial]:
         """Let the method decide on ``n`` trials and record them; none is started."""
+        self.set_reference()
         return self.add_round(*self.decide(n))
+
+    def set_reference(self) -> None:
+        """Record the reference point of several objectives, if the design has ended."""
+        self.record(*due_reference(self.history, self._features))
 
     def decide(self, n: int) -> tuple[list[Suggestion], float]:
         """What the method would suggest next, and the seconds that it took; nothing is recorded."""
@@ -219,36 +234,14 @@ class Search:
         """
         if not suggestions:
             return []
-        number, first = len(self.history.rounds), self.history.n_runs
-        estimates, infos = take_estimates([json_safe(one.info) for one in suggestions])
-        if any(trial.partial for trial in self.history.trials):
-            estimates = None  # values at different steps differ by more than noise
-        opened = ev.RoundOpened(
-            round=number,
-            size=len(suggestions),
-            unseen=tuple(self.history.open_numbers if unseen is None else unseen),
-            seconds=round(seconds, 4),
-            set_aside=tuple(map(str, failing_regions(self.history))),
-            estimates=estimates,
-        )
-        new = [
-            ev.Suggested(
-                trial=first + index,
-                round=number,
-                source=suggestion.source,
-                subspace=self.space.subspace_of(suggestion.config).index,
-                config=suggestion.config,
-                info=info,
-            )
-            for index, (suggestion, info) in enumerate(zip(suggestions, infos, strict=True))
-        ]
+        opened, new = round_events(self.history, suggestions, seconds, unseen)
         self.record(*(one.event for one in promotions), opened, *new)
         return [self.history.trial(one.trial) for one in new]
 
     def tell(
         self,
         trial: Trial | Run | int,
-        value: float | None = None,
+        value: float | Mapping[str, Any] | None = None,
         *,
         error: str | None = None,
         metrics: Mapping[str, Any] | None = None,
@@ -259,21 +252,24 @@ class Search:
 
         A non-finite value counts as ``error="diverged"``. ``error="stopped"`` may come with the
         trial's last value. A trial with a target step that is not told beyond that step is paused
-        there.
+        there. Numbers that were known before are filled in: a search for accuracy and size is told
+        ``{"val_accuracy": 0.91}``.
 
         Args:
             trial: a trial from ``ask``, one of its runs, or the number of either.
-            value: of the metric.
+            value: of the first objective, or numbers by name.
             error: one of ``CAUSES``.
-            metrics: further results.
+            metrics: further results, and further trained objectives.
             message: explanation of the ending.
             step: step at which it ended.
 
         Raises:
-            NasboError: no such trial, or it was told before.
+            NasboError: no such trial, or it was told before, or an objective is missing.
         """
-        ending, value = ending_of(value, error)
-        number = self._open_number(trial)
+        number, goal = self._open_number(trial), self.history.objectives
+        known = known_numbers(goal, self._features, self.history.trial(number).config)
+        first, filled = told_values(goal, value, metrics, known, error is None)
+        ending, found = ending_of(first, error)
         until = self.history.run(number).until
         if ending is Ending.FINISHED and until is not None and step <= until:
             ending, step = Ending.PAUSED, step or until
@@ -281,8 +277,8 @@ class Search:
             ev.Ended(
                 run=number,
                 ending=ending,
-                value=value,
-                metrics=json_safe(metrics or {}),
+                value=found,
+                metrics=json_safe(filled),
                 step=step,
                 message=message,
             )
@@ -321,18 +317,31 @@ class Search:
         number = self._open_number(trial)
         self.record(ev.Requeued(run=number, ending=Ending.of(cause), message=message))
 
+    def lacking(self, trial: Trial | Run | int, metrics: Mapping[str, Any]) -> list[str]:
+        """The objectives behind the first one that metrics and known numbers do not tell."""
+        config = self.history.trial(number_of(trial)).config
+        goal = self.history.objectives
+        return goal.lacking({**metrics, **known_numbers(goal, self._features, config)})
+
     def observe(
-        self, config: Config, value: float, origin: str = "", is_comparable: bool = True
+        self,
+        config: Config,
+        value: float | Mapping[str, Any],
+        origin: str = "",
+        is_comparable: bool = True,
     ) -> None:
         """Add a result from elsewhere, which counts towards its subspace's design.
 
         Args:
             config: a config of the space.
-            value: of the metric.
+            value: of the first objective, or numbers by name.
             origin: name of the past sweep that it comes from.
             is_comparable: whether it may be the best; if not, only the surrogate uses it.
         """
-        config, value = self.space.canonical(config), finite_value_of(value)
+        config, goal = self.space.canonical(config), self.history.objectives
+        known = known_numbers(goal, self._features, config)
+        value, metrics = told_values(goal, value, None, known, is_finished=True)
+        value = finite_value_of(value)
         self.record(
             ev.Observed(
                 trial=self.history.n_runs,
@@ -341,6 +350,7 @@ class Search:
                 value=value,
                 origin=origin,
                 is_comparable=is_comparable,
+                metrics=json_safe(metrics),
             )
         )
 
@@ -373,6 +383,11 @@ class Search:
         if (best := self.history.best) is None:
             raise NasboError("nothing has finished yet")
         return best.copy()
+
+    @property
+    def front(self) -> list[Trial]:
+        """The trials that no other one dominates, best value of the first objective first."""
+        return [trial.copy() for trial in self.history.front]
 
     @property
     def trials(self) -> list[Trial]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from nasbo.errors import NasboError, nearest, shorten
-from nasbo.history import Ending, Run, Rungs, Trial
+from nasbo.history import Ending, Objectives, Run, Rungs, Trial
 from nasbo.history.events import Settings
 from nasbo.methods import METHODS, Method, make_method
 from nasbo.methods.registry import known_methods
@@ -58,16 +58,25 @@ def check_equal(before: Settings, now: Settings) -> None:
         held, own = getattr(before, name), getattr(now, name)
         if held != own:
             raise NasboError(f"the journal was begun with {name}={held!r}, not {own!r}")
+    if before.goal != now.goal and max(len(before.goal), len(now.goal)) > 1:
+        if str(before.goal) == str(now.goal):
+            raise NasboError(
+                f"other objectives of {now.goal} were known before the training when the journal "
+                "was begun: give the same features"
+            )
+        raise NasboError(f"the journal was begun with objectives {before.goal}, not {now.goal}")
     for name in ("rungs", "features"):
         held, own = before.notes.get(name), now.notes.get(name)
         if held != own:
             raise NasboError(f"the journal was begun with {name}={held!r}, not {own!r}")
 
 
-def check_uses_features(method: Method, name: str) -> None:
-    """Raise if features are given to a method that does not use them."""
-    if not method.uses_features:
-        raise NasboError(f"features are used by attnbo (preset 'default') only, not by {name!r}")
+def check_rungs(objectives: Objectives, rungs: object) -> None:
+    """Raise for rungs with several objectives: rungs rank by the first one alone."""
+    if rungs is not None and len(objectives) > 1:
+        raise NasboError(
+            f"rungs rank trials by one objective, got {objectives}: search several without rungs"
+        )
 
 
 def number_of(trial: Trial | Run | int) -> int:

@@ -14,11 +14,12 @@ import numpy as np
 from rich.console import Console
 
 from nasbo.errors import NasboError, SweepError
-from nasbo.history import json_safe
+from nasbo.history import Objectives, json_safe
 from nasbo.methods import make_method
 from nasbo.methods.feasible import first_allowed
 from nasbo.methods.registry import check_method_options
-from nasbo.search.told import check_method, check_uses_features
+from nasbo.search.goal import check_goal
+from nasbo.search.told import check_method
 from nasbo.shipped import check_own_name
 from nasbo.space import Space, load_space
 from nasbo.space.difference import first_difference
@@ -27,6 +28,7 @@ from nasbo.sweeps.begin import begin_configs
 from nasbo.sweeps.callbacks import callback_classes
 from nasbo.sweeps.folder import SweepFolder
 from nasbo.sweeps.forecast import SECONDS
+from nasbo.sweeps.goal import with_objectives
 from nasbo.sweeps.past import read_past
 from nasbo.sweeps.settings import (
     LISTS,
@@ -72,7 +74,9 @@ def prepare(file: str, given: Mapping[str, Any], console: Console) -> tuple[Swee
     check_options(sweep, trainer)
     callback_classes(sweep)
     sweep = replace(sweep, rungs=_resolved_rungs(sweep, trainer, console))
-    if not settings.get("mode"):
+    named = sweep.objectives
+    sweep = with_objectives(sweep, settings, space, trainer)
+    if not settings.get("mode") and str(sweep.metric) + f" {sweep.mode}" not in named:
         _check_metric(sweep, trainer)
     _check_constraints(sweep, space, trainer, console)
     _check_features(sweep, space, trainer)
@@ -253,13 +257,17 @@ def _check_constraints(sweep: Sweep, space: Space, trainer: Trainer, console: Co
 
 def _check_features(sweep: Sweep, space: Space, trainer: Trainer) -> None:
     """Numbers that the summary lacks, or that the method does not use, are said beforehand."""
-    if sweep.features == "none":
+    if sweep.features == "none" and not sweep.objectives:
         return
-    if trainer.summary is None:
+    if trainer.summary is None and sweep.features != "none":
         raise SweepError(f"features need a function summary(config) beside {sweep.trainer}")
-    features_of(sweep, space)
+    features = features_of(sweep, space) if trainer.summary is not None else None
     method = make_method(sweep.method, space, sweep.seed, **sweep.method_options)
-    check_uses_features(method, sweep.method)
+    known = () if features is None else features(space.default_config())
+    goal = Objectives.of(sweep.mode, sweep.metric)
+    if sweep.objectives:
+        goal = Objectives.parse(sweep.objectives, known)
+    check_goal(method, sweep.method, goal, features)
 
 
 def calibrated(sweep: Sweep, space: Space, console: Console) -> TrainerSummary:

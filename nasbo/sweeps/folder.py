@@ -111,6 +111,11 @@ class SweepFolder:
         return self.history.best.copy()
 
     @property
+    def front(self) -> list[Trial]:
+        """Copies of the trials that no other one dominates, by the first objective."""
+        return [trial.copy() for trial in self.history.front]
+
+    @property
     def budget(self) -> int:
         """Total number of trials."""
         return self.history.budget or self.settings.trials

@@ -141,6 +141,11 @@ FEATURES = Kind((_FEATURES,), metavar="auto|none|A,B,C", parse=parse_names)
 BEGIN = Kind((_BEGIN,), metavar="FILE")
 RUNGS = Kind((_RUNGS,), metavar="auto|off|A,B,C", parse=parse_rungs)
 LIMITS = Kind((_LIST,), metavar="'NAME<=NUMBER'", parse=list, joins="items")
+_OBJECTIVES = Rule(
+    "{name} must be texts such as 'flops min', got {value!r}",
+    lambda value: all(isinstance(one, str) for one in value),
+)
+OBJECTIVES = Kind((_LIST, _OBJECTIVES), metavar="'METRIC min|max'", parse=list, joins="items")
 CLASSES = Kind((_LIST, _CLASSES), metavar="MODULE:CLASS", parse=list, joins="items")
 MAPPING = Kind((_MAPPING,))
 OPTIONS = pairs(_MAPPING)

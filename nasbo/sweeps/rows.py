@@ -22,6 +22,7 @@ estimate           of the noise-free value, where the method has found noise and
 last_value         with rungs: the value or, of a trial that was trained in part, that of its last
                    pause, while ``value`` stays empty; without rungs always empty
 rung               with rungs: step of the highest one at which it was seen; without always empty
+on_front           only with several objectives: whether no other trial dominates it
 metrics.NAME       every metric of the last report
 config.NAME        every parameter; lists are JSON in CSV
 ================== ==============================================================================
@@ -47,11 +48,12 @@ OWN = "nasbo_"
 
 def trial_rows(history: View) -> list[Row]:
     """One row per run, in the order of the numbers; ``config`` and ``metrics`` are mappings."""
-    rows = [_row(history, trial, run) for trial in history.trials for run in trial.runs]
+    front = {trial.id for trial in history.front} if len(history.objectives) > 1 else None
+    rows = [_row(history, trial, run, front) for trial in history.trials for run in trial.runs]
     return sorted(rows, key=lambda row: int(row["trial"]))
 
 
-def _row(history: View, trial: Trial, run: Run) -> Row:
+def _row(history: View, trial: Trial, run: Run, front: set[int] | None) -> Row:
     is_mean = not run.is_repeat and (trial.value is not None or history.rungs is not None)
     known = None if run.is_repeat else trial.estimate
     seconds = [round(a.end - a.start, 3) for a in run.attempts if a.end is not None]
@@ -74,6 +76,7 @@ def _row(history: View, trial: Trial, run: Run) -> Row:
         "estimate": known.mean if known else None,
         "estimate_sd": known.sd if known else None,
         **_rung_columns(history, trial, run),
+        **({} if front is None else {"on_front": trial.id in front and not run.is_repeat}),
         "metrics": _plain(run.metrics),
         "config": trial.config,
     }

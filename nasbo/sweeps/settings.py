@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from nasbo.errors import SweepError
-from nasbo.features import Features
-from nasbo.history import Mode
-from nasbo.limits import Limits, parse_limits
+from nasbo.features import MARKED, Features
+from nasbo.history import Mode, Objectives
+from nasbo.limits import Limits, numbers_of, parse_limits
 from nasbo.space import Space, find_space_file, load_space
 from nasbo.space.plain_yaml import UNREADABLE, read_yaml
 from nasbo.sweeps import kinds
@@ -79,6 +79,11 @@ class Sweep:
     deadline_s: float | None = setting(None, kinds.SECONDS, "Longest wait for a round, in seconds.")
     metric: str | None = setting(None, kinds.TEXT, "Metric of the trainer to optimise.")
     mode: Mode = setting("min", choice("min", "max"), "[default: the trainer's, else min]")
+    objectives: list[str] = setting(
+        list, kinds.OBJECTIVES,
+        "Further objective, such as 'flops min', or an expression of results; up to three in all. "
+        "Numbers of the trainer's summary are known before a training. Added to those of the sweep "
+        "file; the first is a result of training, by default the metric.", flags=("--objective",))
     cpus_per_trial: float = setting(
         1, kinds.AMOUNT, "CPUs per trial. [default: {default}]", takers=_ALL,
         scope=Scope.RUN, resource="CPU")
@@ -159,6 +164,8 @@ class Sweep:
         if not self.cpus_per_trial + self.gpus_per_trial > 0:
             raise SweepError("cpus_per_trial or gpus_per_trial must be above 0")
         parse_limits(self.constraints)
+        if self.objectives:
+            Objectives.parse(self.objectives)
 
     @property
     def needs(self) -> dict[str, float]:
@@ -276,11 +283,29 @@ def features_of(sweep: Sweep, space: Space) -> Features | None:
     Raises:
         NasboError: a number that the trainer's summary does not have.
     """
-    if sweep.features == "none":
-        return None
     folder = sweep.working_folder
     describe = TrainerSummary(sweep.trainer, sweep.trainer_options, folder)
+    if sweep.features == "none":
+        return _known_objectives(sweep, space, describe)
     tabulate = TrainerTable(sweep.trainer, sweep.trainer_options, folder)
     names = None if sweep.features == "auto" else tuple(sweep.features)
     features = Features(describe, names, tabulate if tabulate.is_there else None)
     return replace(features, names=features.names_in(space))
+
+
+def _known_objectives(sweep: Sweep, space: Space, describe: TrainerSummary) -> Features | None:
+    """Objectives that are known before a training, and what the summary marks beside them.
+
+    Costs without such features draw a search to the cheapest configs, which it does not know to be
+    bad; so the two belong together.
+    """
+    if not sweep.objectives:
+        return None
+    summary = describe(space.default_config())
+    goal = Objectives.parse(sweep.objectives, numbers_of(summary))
+    known = [name for one in goal if one.is_known for name in one.names]
+    if not known:
+        return None
+    names = tuple(dict.fromkeys([*summary.get(MARKED, ()), *known]))
+    tabulate = TrainerTable(sweep.trainer, sweep.trainer_options, sweep.working_folder)
+    return Features(describe, names, tabulate if tabulate.is_there else None)

@@ -8,6 +8,7 @@ from typing import Any
 from nasbo.feasibility import failing_regions
 from nasbo.history import History, Trial
 from nasbo.sweeps.folder import SweepFolder
+from nasbo.sweeps.pick import front_rows
 from nasbo.sweeps.rungs import rung_rows
 from nasbo.sweeps.spending import n_full, n_trained, n_whole
 
@@ -37,8 +38,19 @@ def status(sweep: SweepFolder) -> dict[str, Any]:
         "expects_nothing": expects_nothing(history),
         "best": _best(best, history) if best else None,
         **(_rungs(history) if history.rungs else {}),
+        **(_front(history) if len(history.objectives) > 1 else {}),
         "method": sweep.settings.method,
         "folder": sweep.name,
+    }
+
+
+def _front(history: History) -> dict[str, Any]:
+    """Objectives, size of their front, and its hypervolume once there is a reference point."""
+    volume = history.hypervolume
+    return {
+        "objectives": str(history.objectives),
+        "front": len(history.front),
+        **({} if volume is None else {"hypervolume": float(f"{volume:.6g}")}),
     }
 
 
@@ -67,6 +79,18 @@ def estimate_columns(trial: Trial) -> dict[str, float]:
     if trial.estimate is None:
         return {}
     return {"estimate": trial.estimate.mean, "estimate_sd": trial.estimate.sd}
+
+
+def front_columns(history: History) -> dict[str, Any]:
+    """The trials of the front with their values by objective; empty with one objective."""
+    if len(history.objectives) == 1:
+        return {}
+    names = [one.metric for one in history.objectives]
+    rows = [
+        {"trial": trial.id, **dict(zip(names, values, strict=True)), "config": trial.config}
+        for trial, values in front_rows(history)
+    ]
+    return {"front": rows}
 
 
 def expects_nothing(history: History) -> list[str]:

@@ -29,6 +29,8 @@ DESCRIPTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "nasbo_sweep": ("1 while the sweep runs", ("method", "space", "metric", "mode")),
     "nasbo_best_value": ("best value so far, as the trainer reports it", ()),
     "nasbo_best_expected": ("what is expected of the best trial; without noise its value", ()),
+    "nasbo_hypervolume": ("of several objectives: hypervolume of their front", ()),
+    "nasbo_front_trials": ("of several objectives: trials on their front", ()),
     "nasbo_trials": ("trials by state", ("state",)),
     "nasbo_budget": ("trials that there are to be; with rungs full trainings' worth", ()),
     "nasbo_spent": ("what is used of the budget", ()),
@@ -109,6 +111,9 @@ def course_samples(history: View) -> Iterator[Sample]:
             continue
         expected = best.value if best.expected is None else best.expected
         yield name, expected if by == "estimate" else best.value, {}
+    if (volume := history.hypervolume) is not None:
+        yield "nasbo_hypervolume", volume, {}
+        yield "nasbo_front_trials", len(history.front), {}
     yield "nasbo_round", max(len(history.rounds) - 1, 0), {}
     if history.rounds:
         yield "nasbo_suggest_seconds", history.rounds[-1].seconds, {}

@@ -14,7 +14,7 @@ from ray.tune.search import Searcher
 
 from nasbo.errors import JournalError, NasboError
 from nasbo.features import Features, as_features
-from nasbo.history import Mode, Run, Rungs
+from nasbo.history import Mode, Objective, Objectives, Run, Rungs
 from nasbo.history.events import Decoder, Event, Settings
 from nasbo.methods import Suggestion
 from nasbo.methods.random import RandomSearch
@@ -39,8 +39,10 @@ class NasboSearch(Searcher):
     Args:
         space: a ``Space``, the path of a space file, the name of a shipped one, or a dict.
         metric: the result to optimise. Tune passes the one of ``TuneConfig`` only with a
-            ``param_space``. Without any, it is the trainable's return value.
-        mode: ``"min"`` or ``"max"``.
+            ``param_space``. Without any, it is the trainable's return value. Or a list of two or
+            three results, of which the first is trained, and those that ``features`` has are known
+            before a training; give none to ``TuneConfig`` then.
+        mode: ``"min"`` or ``"max"``, or a list of as many.
         points_to_evaluate: configs to run first, as ``begin``, by the name that it has in Tune.
         evaluated_rewards: their values, if they are known: then none of them is run.
         method: a name from ``nasbo.METHODS``.
@@ -69,10 +71,10 @@ class NasboSearch(Searcher):
     def __init__(
         self,
         space: Space | Mapping[str, Any] | str | os.PathLike[str],
-        metric: str | None = None,
-        mode: Mode | None = None,
+        metric: str | list[str] | None = None,
+        mode: Mode | list[Mode] | None = None,
         points_to_evaluate: list[Config] | None = None,
-        evaluated_rewards: list[float] | None = None,
+        evaluated_rewards: Sequence[float | Mapping[str, float]] | None = None,
         *,
         method: str = "attnbo",
         method_options: Mapping[str, Any] | None = None,
@@ -88,6 +90,12 @@ class NasboSearch(Searcher):
         features: Features | Callable[[Config], Mapping[str, float]] | None = None,
         begin: Sequence[Config] = (),
     ) -> None:
+        goal = _goal(metric, mode)
+        self._objectives: tuple[Mapping[str, Any], ...] | None = (
+            None if goal is None else goal.to_json()
+        )
+        if goal is not None:
+            metric, mode = goal.first.metric, goal.first.mode
         super().__init__(metric=metric, mode=mode)
         self._limits, self._rungs, self._features = limits, rungs, as_features(features)
         self.space = load_space(space)
@@ -107,12 +115,14 @@ class NasboSearch(Searcher):
         self._take_results(points, evaluated_rewards)
 
     def _new_search(self, past: Sequence[Event] = ()) -> Search:
-        mode = self._mode or "min"
+        goal: dict[str, Any] = {"mode": self._mode or "min"}
+        if self._objectives is not None:
+            goal = {"objectives": Objectives.from_json(self._objectives)}
         return Search(
             self.space,
             self._method,
-            mode,
-            self._seed,
+            seed=self._seed,
+            **goal,
             past=past,
             limits=self._limits,
             rungs=self._rungs,
@@ -131,13 +141,16 @@ class NasboSearch(Searcher):
         """Start again from the events of an earlier search, now that the mode is known."""
         first = events[0]
         assert isinstance(first, Settings)
-        (goal,) = first.objectives
-        first = replace(first, objectives=({**goal, "mode": self._mode or "min"},))
+        if self._objectives is None:
+            (goal,) = first.objectives
+            first = replace(first, objectives=({**goal, "mode": self._mode or "min"},))
         self._start(self._new_search([first, *events[1:]]))
         self.driver.running = set(self._trials.values())
         self.driver.forget(self.driver.running)  # Tune itself runs these again
 
-    def _take_results(self, points: list[Config], values: list[float] | None) -> None:
+    def _take_results(
+        self, points: list[Config], values: Sequence[float | Mapping[str, float]] | None
+    ) -> None:
         if values is not None and len(values) != len(points):
             raise NasboError(
                 f"evaluated_rewards must match points_to_evaluate: "
@@ -226,6 +239,8 @@ class NasboSearch(Searcher):
         state = json.loads(Path(checkpoint_path).read_text(encoding="utf-8"))
         events = list(map(Decoder(), state["events"]))
         assert isinstance(events[0], Settings)
+        if (n := len(events[0].objectives)) != len(self._objectives or "1"):
+            raise NasboError(f"the saved search has {n} objectives: {events[0].goal}")
         metric = state.get("metric")
         mode = state.get("mode", events[0].goal.first.mode)
         for name, saved, own in (("metric", metric, self._metric), ("mode", mode, self._mode)):
@@ -305,14 +320,14 @@ class NasboSearch(Searcher):
             step, last = curve[-1]
             self.driver.on_end(number, last, error="stopped", step=step)
             return
-        value, cause = self._ending(result, error, last_seen)
+        value, cause = self._ending(number, result, error, last_seen)
         result = result or {}
         self.driver.on_end(
             number, value, error=cause, metrics=own_metrics(result), step=step_of(result)
         )
 
     def _ending(
-        self, result: dict[str, Any] | None, error: bool, last_seen: int
+        self, number: int, result: dict[str, Any] | None, error: bool, last_seen: int
     ) -> tuple[float | None, str | None]:
         """Value and cause. An ending with a result not seen before comes from a scheduler."""
         if error:
@@ -323,6 +338,8 @@ class NasboSearch(Searcher):
             self._check_metric(result or {})
         if value is None:
             return None, "no result" if raw is None else "diverged"
+        if self.search.lacking(number, result or {}):
+            return None, "no result"
         was_stopped = step_of(result or {}) > last_seen
         return value, "stopped" if was_stopped else None
 
@@ -339,6 +356,21 @@ class NasboSearch(Searcher):
             "TuneConfig reaches a searcher only beside a param_space. No more trials are begun",
             ", ".join(given),
         )
+
+
+def _goal(
+    metric: str | Sequence[str] | None, mode: Mode | Sequence[Mode] | None
+) -> Objectives | None:
+    """Several objectives from lists as Optuna's searcher takes them; ``None`` for one metric."""
+    if not isinstance(metric, list | tuple) and not isinstance(mode, list | tuple):
+        return None
+    is_paired = isinstance(metric, list | tuple) and isinstance(mode, list | tuple)
+    if not is_paired or len(metric or ()) != len(mode or ()):
+        raise NasboError(
+            f"metric and mode must be lists of one length, got metric={metric!r}, mode={mode!r}"
+        )
+    pairs = zip(metric or (), mode or (), strict=True)
+    return Objectives(tuple(Objective(str(name), way) for name, way in pairs))  # type: ignore[arg-type]
 
 
 def random_suggestions(

@@ -79,17 +79,18 @@ class SweepSearch(Searcher):
         self._capacity = Capacity(sweep)
         self._limits, self._features = limits_of(sweep), features_of(sweep, space)
         begin = sweep.begin if isinstance(sweep.begin, list) else []
+        goal = {"objectives": sweep.objectives} if sweep.objectives else {"mode": sweep.mode}
         self.search = Search(
             space,
             sweep.method,
-            sweep.mode,
-            sweep.seed,
+            seed=sweep.seed,
             journal=open_journal(folder),
             notes=sweep.notes(),
             rungs=trainer.rungs(sweep.rungs, sweep.eta, sweep.trainer_options),
             limits=self._limits,
             features=self._features,
             begin=begin,
+            **goal,
             **sweep.method_options,
         )
         self._screening = Screening(self.search, sweep, trainer, self._limits)
@@ -284,8 +285,15 @@ class SweepSearch(Searcher):
         raw = result.get(VALUE)
         value = finite_number(raw)
         cause = "no result" if raw is None else "diverged"
+        lacking = self.search.lacking(number, own_metrics(result))
         if value is None:
             self._end(number, cause, "", result)
+        elif lacking:
+            message = f"the objective {lacking[0]!r} is needed; the trainer gave others"
+            if self._lacks_values({GIVEN: VALUE}):
+                self._leave_open(number, f"no trial can be judged: {message}", "failed")
+            else:
+                self._end(number, "no result", message, result)
         else:
             self.driver.on_end(number, value, metrics=own_metrics(result), step=step_of(result))
 

@@ -19,6 +19,8 @@ from typing import Any
 import ray
 from ray import tune
 
+from nasbo.history import Objective
+from nasbo.limits import numbers_of
 from nasbo.search import Verdict
 from nasbo.space import Config
 from nasbo.storage.location import Location
@@ -101,6 +103,7 @@ class TuneSession:
         n_out_of_memory: how often this trial has run out of memory, so that a trainer can use less.
         until: the step at which the trial is to pause; ``None`` for a training to its end.
         is_broken_off: whether Tune has ended the trial at a report, as the sweep ends.
+        known: numbers that were known before the training, for a metric that is an expression.
     """
 
     def __init__(
@@ -118,6 +121,7 @@ class TuneSession:
         self.options: Mapping[str, Any] = task.sweep.trainer_options
         self.n_out_of_memory = n_out_of_memory
         self.step, self.until, self._board = stretch.step, stretch.until, task.board
+        self.known: Mapping[str, float] = {}
         self._last: dict[str, Any] | None = None
         self._told, self.is_broken_off = Verdict.GO_ON, False
         self._metric, self._is_metric_late = task.sweep.metric, task.is_metric_late
@@ -179,8 +183,11 @@ class TuneSession:
         """Results with the optimised value."""
         if not isinstance(result, Mapping):
             return {VALUE: pick_value(result, None)}
-        value = math.nan if self._is_early(result) else pick_value(result, self._metric)
+        value = math.nan if self._is_early(result) else self._picked(result)
         return {**result, VALUE: value}
+
+    def _picked(self, result: Mapping[str, Any]) -> float:
+        return pick_value(result, self._metric, self.known)
 
     def _is_early(self, metrics: Mapping[str, Any]) -> bool:
         return self._is_metric_late and self._metric not in metrics
@@ -250,17 +257,27 @@ class MissingMetricError(LookupError):
         self.given = tuple(given)
 
 
-def pick_value(result: Any, metric: str | None) -> float:
-    """The optimised value, from what a trainer returned or reported."""
+def pick_value(result: Any, metric: str | None, known: Mapping[str, float] | None = None) -> float:
+    """The optimised value, from what a trainer returned or reported.
+
+    Args:
+        result: numbers by name, or one number.
+        metric: name of a number, or an expression.
+        known: numbers that were known before, for an expression.
+    """
     if not isinstance(result, Mapping):
         return _as_number(result, "the trainer's result")
     if metric is None and len(result) == 1:
         metric = next(iter(result))
+    if metric is not None and metric not in result:
+        value = Objective(metric).value_in({**result, **(known or {})})
+        if value is not None:
+            return value
     if metric is None or metric not in result:
-        known = list(map(str, result))
+        given = list(map(str, result))
         wanted = f"the metric {metric!r}" if metric else "--metric NAME"
-        told = ", ".join(known) or "nothing"
-        raise MissingMetricError(f"{wanted} is needed; the trainer gave {told}", known)
+        told = ", ".join(given) or "nothing"
+        raise MissingMetricError(f"{wanted} is needed; the trainer gave {told}", given)
     return _as_number(result[metric], f"the metric {metric!r}")
 
 
@@ -319,6 +336,14 @@ def _call(trainer: Trainer, config: Config, session: TuneSession) -> Any:
         return None
 
 
+def _known_numbers(config: Config, task: TrialTask, trainer: Trainer) -> Mapping[str, float]:
+    """Numbers of the trainer's summary, if the metric is an expression that may need them."""
+    metric = task.sweep.metric
+    if metric is None or Objective(metric).names == (metric,):
+        return {}
+    return numbers_of(trainer.describe(config, task.sweep.trainer_options))
+
+
 def _train(config: dict[str, Any], task: TrialTask, session: TuneSession) -> None:
     worker = {"node": ray.get_runtime_context().get_node_id(), "pid": os.getpid()}
     (session.folder / WORKER_FILE).write_text(json.dumps(worker), encoding="utf-8")
@@ -327,6 +352,7 @@ def _train(config: dict[str, Any], task: TrialTask, session: TuneSession) -> Non
         session.store()
         trainer = load_trainer(task.sweep.trainer, task.sweep.working_folder or HOME)
         prepare_node(trainer, task.sweep.trainer_options)
+        session.known = _known_numbers(config["config"], task, trainer)
         with session:
             session.conclude(_result(trainer, config["config"], session))
     except (Exception, SystemExit) as error:

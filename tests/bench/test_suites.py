@@ -26,7 +26,7 @@ def test_methods_of_suites_can_be_made(label: str) -> None:
 def test_suites_have_what_they_promise() -> None:
     assert set(SUITES) == {
         "quick", "full", "jenatton", "ablation", "attnbo-paper", "casmopolitan", "noisy",
-        "curves", "nas",
+        "curves", "nas", "hardware",
     }  # fmt: skip
     full = SUITES["full"].parts
     assert sum(len(part.problems) for part in full) >= 10

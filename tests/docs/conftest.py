@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from tests.docs.pages import ROOT, blocks_of
+from tests.fronts import make_folder as make_front
 
 SWEEP = """space: my_space.yaml
 trainer: my_module:train
@@ -60,6 +61,8 @@ def prepare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Prepare
             shutil.copy(example, tmp_path)
         for name, journal in (("first", "reports"), ("second", "stopped_early")):
             shutil.copytree(JOURNALS / journal, tmp_path / "runs" / name)
+        if "runs/front" in page.read_text(encoding="utf-8"):
+            make_front(tmp_path / "runs" / "front")
         if "trainers.load" in page.read_text(encoding="utf-8"):
             leave_a_network(tmp_path / "runs" / "first" / "best")
         monkeypatch.chdir(tmp_path)

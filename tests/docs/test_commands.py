@@ -117,7 +117,11 @@ def can_be_run(call: Call) -> bool:
         name in RUN
         and not ENDLESS & set(rest)
         and not any(WORDS.search(word) or "://" in word or word[0] in "/~" for word in rest)
-        and all(word in ("runs/first", "runs/second") for word in rest if word.startswith("runs/"))
+        and all(
+            word in ("runs/first", "runs/second", "runs/front")
+            for word in rest
+            if word.startswith("runs/")
+        )
     )
 
 

@@ -12,7 +12,7 @@ import pytest
 import nasbo
 from nasbo.history import events
 from nasbo.methods.registry import describe_method
-from nasbo.report.figures import FIGURES, RUNG_FIGURES
+from nasbo.report.figures import FIGURES, FRONT_FIGURES, RUNG_FIGURES
 from nasbo.sweeps.settings import SETTINGS
 from tests.docs.pages import ROOT
 
@@ -90,7 +90,7 @@ def test_every_figure_is_in_the_gallery() -> None:
         name for line in re.findall(r"^## (.*)$", text, re.MULTILINE) for name in line.split()
     }
     listed = set(re.findall(r"^\| `([\w-]+)` \|", text, re.MULTILINE))
-    assert set(FIGURES) | set(RUNG_FIGURES) <= headed | listed
+    assert set(FIGURES) | set(RUNG_FIGURES) | set(FRONT_FIGURES) <= headed | listed
 
 
 @pytest.mark.parametrize("method", nasbo.METHODS)

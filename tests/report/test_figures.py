@@ -414,6 +414,7 @@ def test_command_gives_every_setting_an_option_that_exists(tmp_path: Path) -> No
         "trainer_options": {"recipe": "proxy"}, "constraints": ["params <= 1e6", "flops<=2e8"],
         "repeats": 2, "repeat_top": 4, "resources": {"spot": 0.5},
         "rungs": [2, 6, 18], "eta": 4, "keep_paused": 7, "features": ["params", "flops"],
+        "objectives": ["val_accuracy max", "flops min"],
         "callbacks": ["mine:Calls"], "begin": [{"C": 1.0, "kernel": "linear"}],
     }  # fmt: skip
     study = _poor(tmp_path, **every)

