@@ -53,7 +53,7 @@ def test_the_command_says_what_is_missing(
     assert "must have 556 rows and 6 features, got 2 and 1" in done.output
     unknown = CliRunner().invoke(cli, ["bench", "tabulate", "nonsense"])
     assert unknown.exit_code == 2
-    assert "problem must be one of ackley53" in unknown.output
+    assert "problem must be one of accel_nasbench, ackley53" in unknown.output
 
 
 def test_the_list_names_every_problem() -> None:
