@@ -252,6 +252,7 @@ def _note(held: SweepFolder, change: Event) -> History:
     options = {**known, **sweep.method_options}
     with Search(held.space, sweep.method, seed=sweep.seed, journal=journal, **options) as search:
         search.record(change)
+        held.forget()
         return search.history
 
 

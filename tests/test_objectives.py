@@ -254,3 +254,90 @@ def test_numbers_that_are_no_features_can_be_objectives() -> None:
     assert search.history.objectives.further[0].is_known
     assert search.history.settings is not None
     assert search.history.settings.notes["features"] == ["layers"]
+
+
+SMALL = {"x": {"type": "float", "range": [0, 1]}, "n": {"type": "int", "range": [1, 17]}}
+
+
+def half_known(config: Config) -> dict[str, float]:
+    """Numbers that cannot be had of large configs."""
+    if config["n"] > 12:
+        raise ValueError("too large to describe")
+    return {"cost": float(config["n"])}
+
+
+def run_small(n: int, **more: Any) -> Search:
+    search = Search(SMALL, objectives=["acc max", "cost min"], features=half_known, **more)
+    for _ in range(n):
+        for trial in search.ask(1):
+            if search.lacking(trial.id, {"acc": 0.5}):
+                search.tell(trial, error="no result")
+            else:
+                search.tell(trial, {"acc": trial.config["x"]})
+    return search
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("method", ["attnbo", "evolution", "random"])
+def test_configs_that_cannot_be_described_hold_nothing_up(method: str) -> None:
+    search = run_small(16, method=method)
+    states = {trial.id: trial.state for trial in search.trials}
+    assert set(states.values()) == {"finished", "failed"}
+    assert all((states[t.id] == "failed") == (t.config["n"] > 12) for t in search.trials)
+    reference = search.history.reference
+    assert reference is not None
+    assert reference.values[1] == 12, "of the configs that can be described"
+
+
+def test_known_numbers_that_are_not_finite_do_not_set_the_reference_point() -> None:
+    def cost(config: Config) -> dict[str, float]:
+        return {"cost": math.nan if config["n"] == 16 else float(config["n"])}
+
+    search = Search(SMALL, objectives=["acc max", "cost min"], features=cost)
+    for _ in range(13):
+        (trial,) = search.ask(1)
+        if search.lacking(trial.id, {"acc": 0.5}) or trial.config["n"] == 16:
+            search.tell(trial, error="no result")
+        else:
+            search.tell(trial, {"acc": trial.config["x"]})
+    assert search.history.reference is not None
+    assert search.history.reference.values[1] == 15
+    assert {trial.source for trial in search.trials} == {"design", "model"}
+
+
+@pytest.mark.parametrize("second", ["cost min", "loss min"])
+def test_long_histories_are_thinned_without_falling_back(second: str) -> None:
+    search = Search(
+        SMALL, objectives=["acc max", second], features=lambda c: {"cost": c["n"]}, max_rows=12
+    )
+    for _ in range(15):
+        (trial,) = search.ask(1)
+        x, n = trial.config["x"], trial.config["n"]
+        search.tell(trial, {"acc": x * (1 - x) + n / 16, "loss": (x - 0.7) ** 2 + n / 8})
+    assert {trial.source for trial in search.trials} == {"design", "model"}
+
+
+def test_numbers_of_numpy_count() -> None:
+    assert Objective("acc").value_in({"acc": np.float32(0.5)}) == 0.5
+    assert Objective("acc").value_in({"acc": np.int64(3)}) == 3
+    assert Objective("acc").value_in({"acc": "0.5"}) is None
+    assert Objective("acc").value_in({"acc": True}) is None
+
+
+@pytest.mark.parametrize("name", ["val/acc", "top-1", "val-loss", "1"])
+def test_names_with_signs_are_no_expressions(name: str) -> None:
+    assert Objective(name).names == (name,)
+    assert Objective(name).value_in({"val": 0.5, "loss": 0.2, "acc": 0.1, "top": 3}) is None
+
+
+@pytest.mark.parametrize("told", [math.nan, {"acc": math.nan}])
+def test_a_diverged_trial_needs_no_other_values(told: Any) -> None:
+    search = Search(SMALL, objectives=["acc max", "loss min"])
+    (trial,) = search.ask(1)
+    search.tell(trial, told)
+    assert search.trials[0].cause == "diverged"
+
+
+def test_hypervolume_is_the_last_of_its_course() -> None:
+    search = run_small(16, method="random")
+    assert search.history.hypervolume == pytest.approx(search.history.hypervolume_so_far()[-1])

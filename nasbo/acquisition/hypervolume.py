@@ -147,7 +147,7 @@ class LogEHVI(Acquisition):
         parts = zip(surrogate.parts, self.trained, strict=True)
         lowest = [float(part.scale.from_score(self.worst[[at]])[0]) for part, at in parts]
         self._lowest = np.array([*lowest, *self.worst[self.known]])
-        means = surrogate.all_observed_means().numpy()
+        means = surrogate.all_observed_means(data).numpy()
         self._observed = np.concatenate([means, data.y[:, self.known]], 1)
         return self
 

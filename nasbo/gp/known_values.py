@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,6 +13,7 @@ from nasbo.history.objectives import Objective, Objectives
 from nasbo.space import Config, Space
 
 Array = NDArray[np.float64]
+logger = logging.getLogger(__name__)
 
 N_DRAWN = 256
 """Random configs that show the usual range of an objective."""
@@ -45,8 +48,12 @@ class KnownValues(Tabulated):
         return np.array([objective.value_in(row) for row in rows], dtype=np.float64)
 
     def of_config(self, config: Config) -> Array:
-        """The values of one config, shape (n_known,)."""
-        numbers = self._features(config)
+        """The values of one config, shape (n_known,); nan where they cannot be had."""
+        try:
+            numbers = self._features(config)
+        except Exception as error:  # a user's function may raise anything
+            logger.debug("no numbers of %s: %s: %s", config, type(error).__name__, error)
+            return np.full(len(self), np.nan)
         return np.array([one.value_in(numbers) for one in self.objectives], dtype=np.float64)
 
     def drawn(self, space: Space) -> Array:

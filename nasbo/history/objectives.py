@@ -58,7 +58,7 @@ class Objective:
         if match is None:
             raise NasboError(f"an objective must be like 'flops min', got {shorten(text)}")
         objective = Objective(match[1], "max" if match[2] == "max" else "min")
-        if re.search(r"[\s*()]", objective.metric):  # no name: an error is told at the door
+        if objective.is_expression:  # an error is told at the door
             parse_expression(objective.metric)
         return objective
 
@@ -66,11 +66,18 @@ class Objective:
         return f"{self.metric} {self.mode}"
 
     @property
+    def is_expression(self) -> bool:
+        """Whether the metric is computed from others: ``val/acc`` and ``top-1`` are names."""
+        return re.search(r"[\s*()]", self.metric) is not None
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Names of the numbers that the metric is made of."""
+        if not self.is_expression:
+            return (self.metric,)
         try:
             return parse_expression(self.metric).names
-        except NasboError:  # a name such as top-1/val
+        except NasboError:  # a name such as "top 1"
             return (self.metric,)
 
     def value_in(self, numbers: Mapping[str, Any]) -> float | None:
@@ -277,6 +284,15 @@ class Objectives:
         signs = np.array([one.score(1.0) for one in self])
         return np.asarray(values * signs)
 
+    def hypervolume(self, trials: Iterable[Trial], reference: Reference) -> float:
+        """Hypervolume of the trials' front above a reference point, on its scale."""
+        known = [self.values(trial) for trial in trials if trial.is_comparable]
+        found = [one for one in known if one is not None]
+        values = np.array(found).reshape(len(found), len(self))
+        scores = self.to_scores(values, reference)
+        worst = self.to_scores(np.array([reference.values]), reference)[0]
+        return hypervolume(scores[on_front(scores)], worst)
+
     def hypervolumes(self, trials: Iterable[Trial], reference: Reference) -> list[float]:
         """Hypervolume above a reference point, on its scale, after each of the trials."""
         worst = self.to_scores(np.array([reference.values]), reference)[0]
@@ -286,7 +302,11 @@ class Objectives:
             if values is None:
                 volumes.append(volumes[-1])
                 continue
-            front = np.vstack([front, self.to_scores(np.array([values]), reference)])
+            row = self.to_scores(np.array([values]), reference)
+            if (front >= row).all(1).any():
+                volumes.append(volumes[-1])
+                continue
+            front = np.vstack([front, row])
             front = front[on_front(front)]
             volumes.append(hypervolume(front, worst))
         return volumes[1:]
@@ -301,7 +321,14 @@ def _mean_of(objective: Objective, trial: Trial) -> float | None:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    """Whether a value is a number, also one of NumPy or torch; text is none."""
+    if isinstance(value, str | bytes | bool):
+        return False
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _furthest(trials: Iterable[Trial]) -> list[Trial]:

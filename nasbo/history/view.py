@@ -181,7 +181,7 @@ class View:
         """Hypervolume of the front; ``None`` before there is a reference point."""
         if self.reference is None:
             return None
-        return next(reversed(self.hypervolume_so_far()), 0.0)
+        return self.objectives.hypervolume(self._ended(), self.reference)
 
     @property
     def certainty(self) -> float | None:

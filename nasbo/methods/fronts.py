@@ -59,7 +59,8 @@ class Front:
             self.known.columns(subspace, x), [self.reference.is_log[at] for at in columns]
         )
         signs = [self.objectives.objectives[at].score(1.0) for at in columns]
-        return np.asarray(values * np.array(signs))
+        scores = np.asarray(values * np.array(signs))
+        return np.where(np.isfinite(scores), scores, self.worst[columns])
 
 
 def front_of(
@@ -98,7 +99,7 @@ def _filled(scores: Array) -> Array:
 
 
 def reference_of(history: View, known: KnownValues | None) -> Reference | None:
-    """The worst kept value of each objective; ``None`` without results.
+    """The worst kept value of each objective; ``None`` without finite values of each.
 
     Of results, the very bad ones are cut off as for the surrogate. The range of known objectives
     needs no training: it is that of random configs.
@@ -115,6 +116,9 @@ def reference_of(history: View, known: KnownValues | None) -> Reference | None:
         column = values[:, at]
         if one.is_known and usual is not None:
             column, at_known = np.concatenate([column, usual[:, at_known]]), at_known + 1
+        column = column[np.isfinite(column)]
+        if not len(column):
+            return None
         scores = one.score(1.0) * column
         kept = scores if one.is_known else cut_depths(scores, len(scores))
         worst.append(one.score(float(kept.min())))

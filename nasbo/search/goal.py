@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,6 +18,7 @@ from nasbo.methods.fronts import is_reference_due, reference_of
 from nasbo.search.schedule import design_left
 from nasbo.space import Config, Space
 
+logger = logging.getLogger(__name__)
 Texts = Objectives | str | Sequence[str]
 
 
@@ -65,7 +67,11 @@ def known_numbers(
     is_plain = len(objectives) == 1 and objectives.first.names == (objectives.first.metric,)
     if features is None or is_plain:
         return {}
-    numbers = features(config)
+    try:
+        numbers = features(config)
+    except Exception as error:  # a user's function may raise anything
+        logger.warning("no numbers of %s: %s: %s", config, type(error).__name__, error)
+        return {}
     wanted = dict.fromkeys(name for one in objectives for name in one.names)
     return {name: numbers[name] for name in wanted if name in numbers}
 
@@ -94,12 +100,18 @@ def told_values(
             told = ", ".join(map(str, filled)) or "nothing"
             raise NasboError(f"tell needs {objectives.first.metric!r}, got {told}")
     filled |= known
+    is_finished = is_finished and not _is_diverged(value)
     if is_finished and (missing := objectives.lacking(filled)):
         told = ", ".join(map(str, filled)) or shorten(value)
         raise NasboError(f"tell needs all objectives, {missing[0]!r} too; got {told}")
     further = [one.value_in(filled) for one in objectives.further] if is_finished else []
     has_diverged = any(not math.isfinite(one) for one in further if one is not None)
     return (math.nan if has_diverged else value), filled
+
+
+def _is_diverged(value: Any) -> bool:
+    """Whether a value is a number, but not a finite one."""
+    return isinstance(value, int | float) and not math.isfinite(value)
 
 
 def due_reference(history: History, features: Features | None) -> list[ev.ReferenceSet]:

@@ -45,9 +45,13 @@ class SeveralSurrogates(Surrogate):
         means, variances = zip(*found, strict=True)
         return torch.stack(means, 1), torch.stack(variances, 1)
 
-    def all_observed_means(self) -> Tensor:
-        """Posterior means of the configs they were fitted on, shape (n, k)."""
-        return torch.stack([part.observed_means() for part in self.parts], 1)
+    def all_observed_means(self, data: Data) -> Tensor:
+        """Posterior means of the rows of the data they were fitted on, shape (n, k)."""
+        means = [part.observed_means() for part in self.parts]
+        if all(len(one) == len(data) for one in means):
+            return torch.stack(means, 1)
+        with torch.no_grad():  # long histories are thinned, each surrogate's in its own way
+            return self.moments(as_batches(data.subspaces, data.x))[0]
 
     def posteriors(self, batches: Batches) -> tuple[Tensor, Tensor]:
         return self.parts[0].posteriors(batches)

@@ -65,6 +65,10 @@ class SweepFolder:
     def refresh(self) -> SweepFolder:
         """Read the present state of the sweep."""
         pull(self.path)
+        return self.forget()
+
+    def forget(self) -> SweepFolder:
+        """Read the journal again on next use."""
         self.__dict__.pop("history", None)
         return self
 

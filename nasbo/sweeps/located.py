@@ -34,7 +34,7 @@ def check_file(
         try:
             if value is not None:
                 known[name].check([value] if is_item else value)
-        except SweepError as error:
+        except (SweepError, TypeError) as error:
             raise SweepError(f"{_place(file, name)}: {error}") from error
 
 

@@ -6,7 +6,7 @@ import io
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 LOG_FILE = "log.txt"
 
@@ -39,6 +39,12 @@ class TrialLog(io.TextIOBase):
         n = self._opened().write(text)
         self._opened().flush()  # a killed process leaves all that it said
         return n
+
+    def __getattr__(self, name: str) -> Any:
+        """``buffer``, ``name`` and the like are those of the file."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._opened(), name)
 
     def close(self) -> None:
         if self._file is not None:

@@ -338,7 +338,7 @@ class NasboSearch(Searcher):
             self._check_metric(result or {})
         if value is None:
             return None, "no result" if raw is None else "diverged"
-        if self.search.lacking(number, result or {}):
+        if self.search.lacking(number, own_metrics(result or {})):
             return None, "no result"
         was_stopped = step_of(result or {}) > last_seen
         return value, "stopped" if was_stopped else None

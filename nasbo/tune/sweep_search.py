@@ -105,7 +105,7 @@ class SweepSearch(Searcher):
         history = self.search.history
         if history.has_own_result or any(trial.curve for trial in history.suggested):
             return sys.maxsize
-        return design_size(history.space)
+        return design_size(history.space, None, len(history.objectives))
 
     def _make_driver(self) -> Driver:
         sweep = self._sweep

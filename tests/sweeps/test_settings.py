@@ -293,3 +293,10 @@ def test_pairs() -> None:
     for bad in ("a", "=1", "", "a=[", "a=!!timestamp 2001-99-99", "a=!!int x"):
         with pytest.raises(SweepError, match=r"must be key=value|cannot be read"):
             parse_pairs([bad])
+
+
+def test_a_setting_of_a_wrong_type_is_said_with_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "sweep.yaml"
+    file.write_text("space: svm\ntrainer: nobodys:train\nshare: high\n")
+    with pytest.raises(SweepError, match=r"sweep.yaml:3: "):
+        read_settings(file)

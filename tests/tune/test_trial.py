@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +17,7 @@ from nasbo.sweeps.folder import ERROR_FILE, create_folder
 from nasbo.sweeps.settings import Sweep
 from nasbo.trainer import DATA, load_trainer
 from nasbo.tune import trial
-from nasbo.tune.log import LOG_FILE
+from nasbo.tune.log import LOG_FILE, printed_to
 from nasbo.tune.preparation import PreparationError, prepare_node
 from nasbo.tune.results import STEP
 from nasbo.tune.sweep_search import SweepSearch
@@ -198,3 +199,13 @@ def test_a_check_that_lacks_its_data_leaves_the_config_to_the_workers(tmp_path: 
         assert one.is_open
     finally:
         searcher.search.close()
+
+
+def test_the_log_of_a_trial_is_a_stream_of_text_like_any_other(tmp_path: Path) -> None:
+    with printed_to(tmp_path):
+        print("said")
+        sys.stdout.buffer.write(b"as bytes\n")
+        sys.stdout.flush()
+        assert sys.stdout.name == str(tmp_path / "log.txt")
+        assert not hasattr(sys.stdout, "_private")
+    assert (tmp_path / "log.txt").read_text().splitlines() == ["said", "as bytes"]
