@@ -110,8 +110,8 @@ def told_values(
 
 
 def _is_diverged(value: Any) -> bool:
-    """Whether a value is a number, but not a finite one."""
-    return isinstance(value, int | float) and not math.isfinite(value)
+    """Whether a value is nan or infinite."""
+    return isinstance(value, float) and not math.isfinite(value)
 
 
 def due_reference(history: History, features: Features | None) -> list[ev.ReferenceSet]:
