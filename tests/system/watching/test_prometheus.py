@@ -17,11 +17,14 @@ from tests.system.watching.prometheus import Prometheus
 
 pytestmark = [pytest.mark.system, pytest.mark.ray]
 
+FRONTS = ("nasbo_hypervolume", "nasbo_front_trials")
+"""Of several objectives, which the watched sweep has not; tests/report/test_fronts.py has them."""
 BOARD_CONTENT = json.loads(BOARD.read_text(encoding="utf-8"))
 TARGETS: dict[str, dict[str, Any]] = {
     f"{panel['title']}/{target['refId']}": target
     for panel in BOARD_CONTENT["panels"]
     for target in panel.get("targets", [])
+    if not any(name in target["expr"] for name in FRONTS)
 }
 VARIABLES = [one for one in BOARD_CONTENT["templating"]["list"] if one["type"] == "query"]
 
@@ -35,7 +38,7 @@ def prometheus(stage: Stage, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         yield prometheus
 
 
-@pytest.mark.parametrize("name", DESCRIPTIONS)
+@pytest.mark.parametrize("name", [name for name in DESCRIPTIONS if name not in FRONTS])
 def test_every_metric_is_scraped_with_its_labels(prometheus: Prometheus, name: str) -> None:
     series = prometheus.query(f"ray_{name}")
     assert series, f"Prometheus has no ray_{name}"
