@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nasbo.acquisition.base import Acquisition, Pointwise, Score
-from nasbo.acquisition.improvement import log_ei
+from nasbo.acquisition.improvement import Moments, log_ei
 from nasbo.history.data import Data
 from nasbo.history.front import on_front
 from nasbo.space import Subspace
@@ -210,22 +210,5 @@ class _Given(Model):
     num_outputs = 1
 
     def posterior(self, X: Tensor, *_: Any, **__: Any) -> Posterior:
-        return _Moments(*X.chunk(2, -1))
-
-
-class _Moments(Posterior):
-    """Posterior with given means and standard deviations."""
-
-    def __init__(self, mean: Tensor, sd: Tensor) -> None:
-        self.mean, self.variance = mean, sd.square()
-
-    def rsample(self, sample_shape: torch.Size | None = None) -> Tensor:
-        raise NotImplementedError("moments alone have no samples")
-
-    @property
-    def device(self) -> torch.device:
-        return self.mean.device
-
-    @property
-    def dtype(self) -> torch.dtype:
-        return self.mean.dtype
+        mean, sd = X.chunk(2, -1)
+        return Moments(mean, sd.square())

@@ -91,14 +91,14 @@ class _Given(Model):
     num_outputs = 1
 
     def posterior(self, X: Tensor, *_: Any, **__: Any) -> Posterior:
-        return _Moments(X)
+        return Moments(X, torch.ones_like(X))
 
 
-class _Moments(Posterior):
-    """Posterior with a given mean and variance 1."""
+class Moments(Posterior):
+    """Posterior with given means and variances, for BoTorch's closed forms."""
 
-    def __init__(self, mean: Tensor) -> None:
-        self.mean, self.variance = mean, torch.ones_like(mean)
+    def __init__(self, mean: Tensor, variance: Tensor) -> None:
+        self.mean, self.variance = mean, variance
 
     def rsample(self, sample_shape: torch.Size | None = None) -> Tensor:
         raise NotImplementedError("moments alone have no samples")
